@@ -1,9 +1,16 @@
 /** The session of `own-tools.test.ts`, which the CLIs that CI does not install run by hand. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import type { CliName } from '../../scripts/install-clis.ts'
+import { installClis, type CliName } from '../../scripts/install-clis.ts'
+import { pointersTo } from '../../sim/simulate.ts'
 import type { ScriptInput } from '../../sim/script.ts'
+import { capabilitiesOf } from '../../src/harness/capabilities.ts'
+import type { ToolServer } from '../../src/harness/driver.ts'
+import { drivers } from '../../src/harness/drivers.ts'
+import { openBench } from './agents.ts'
 import { openUser, until, type Printed, type User } from './user.ts'
 
 const proposal = {
@@ -85,5 +92,46 @@ export const useOwnTools = async (cli: CliName): Promise<void> => {
     expect(await user.leave()).toEqual([])
   } finally {
     await user.close()
+  }
+}
+
+const serverOf = (folder: string, command: string[]): ToolServer => ({
+  ...{ command, tools: ['report_progress'], variables: [], callSeconds: 5, folder },
+  inherited: () => undefined,
+})
+
+/** The launch of a driver with a server of tools that never responds, or is not there. */
+export const workWithout = async (cli: 'claude' | 'codex', command: string[]): Promise<void> => {
+  const bench = await openBench([
+    { name: 'job', default: true, steps: [{ write: { path: 'made.txt', content: 'made\n' } }, { text: 'Made.' }] },
+  ])
+  try {
+    const driver = drivers[cli]
+    const {
+      argv,
+      env,
+      files = [],
+    } = driver.launch({
+      can: capabilitiesOf(driver, undefined).capabilities,
+      ...{ prompt: 'Make it.', promptFile: join(bench.root, 'p'), workspace: bench.repo, runDir: bench.root },
+      ...{ addDirs: [], skipGitCheck: false, commands: [], toolRules: [] },
+      program: [installClis(process.env)[cli]],
+      extraArgs: pointersTo(bench.sim.url)[cli].flags,
+      ...(bench.sandbox === 'danger-full-access' ? { unrestricted: cli === 'codex' } : {}),
+      toolServer: serverOf(bench.root, command),
+    })
+    for (const { path, text } of files) writeFileSync(path, text)
+    const home = join(bench.root, 'home')
+    const own = { PATH: process.env.PATH, HOME: home, CODEX_HOME: join(home, '.codex'), TERM: 'dumb' }
+    const [program = '', ...args] = argv
+    const child = spawn(program, args, {
+      cwd: bench.repo,
+      env: { ...own, ...pointersTo(bench.sim.url)[cli].env, ...env },
+      stdio: ['ignore', 'ignore', 'ignore'],
+    })
+    const [code] = (await once(child, 'exit')) as [number]
+    expect([code, readFileSync(join(bench.repo, 'made.txt'), 'utf8')]).toEqual([0, 'made\n'])
+  } finally {
+    await bench.close()
   }
 }
