@@ -17,7 +17,7 @@ import { opencodeLogCause, opencodeStderrError } from './opencode-errors.ts'
 import { readOpencode } from './opencode-events.ts'
 import { folderIn, type LoginTraces } from './cli-login.ts'
 import { opencodeRefusalWords, opencodeRemedy, permissionRejected } from './opencode-denials.ts'
-import { openCodeEntry, toolServerName } from './tool-server.ts'
+import { toolServerName, toolServerStartSeconds, variableReferences } from './tool-server.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { narrowedArgs, withoutModel } from './narrowed-args.ts'
 import { emptyTranscript, hasFailingExit, concludeFailed, concludeFinal } from './transcript.ts'
@@ -68,13 +68,21 @@ const permissionsOf = (dirs: string[], { unrestricted = false, ownTools = {} }: 
     ...ownTools,
   })
 
+const entryOf = (server: ToolServer) => ({
+  type: 'local',
+  command: server.command,
+  environment: variableReferences(server, (name) => `{env:${name}}`),
+  enabled: true,
+  timeout: Math.max(toolServerStartSeconds, server.callSeconds) * 1000,
+})
+
 /** The configuration of the user's environment with the server added; undefined = that is no JSON object, and stays as it is. */
 const configWith = (server: ToolServer): string | undefined => {
   try {
     const own: unknown = JSON.parse(server.inherited('OPENCODE_CONFIG_CONTENT') || '{}')
     if (typeof own !== 'object' || own === null || Array.isArray(own)) return undefined
     const { mcp = {} } = own as { mcp?: object }
-    return JSON.stringify({ ...own, mcp: { ...mcp, [toolServerName]: openCodeEntry(server) } })
+    return JSON.stringify({ ...own, mcp: { ...mcp, [toolServerName]: entryOf(server) } })
   } catch {
     return undefined // the CLI reads JSON with comments as well, and reports what is wrong with it
   }

@@ -8,24 +8,16 @@ export const toolServerName = 'unstuck'
 export const toolServerStartSeconds = 20
 
 /** Configurations take the variables by reference, so no file has the token. */
-const references = (server: ToolServer, refer: (name: string) => string): Record<string, string> =>
+export const variableReferences = (server: ToolServer, refer: (name: string) => string): Record<string, string> =>
   Object.fromEntries(server.variables.map((name) => [name, refer(name)]))
 
-/** The entry of a `mcpServers` object, which Claude and Gemini read. */
+/** The entry of a `mcpServers` object. */
 export const serverEntry = (server: ToolServer) => {
   const [command = '', ...args] = server.command
-  return { command, args, env: references(server, (name) => `\${${name}}`) }
+  return { command, args, env: variableReferences(server, (name) => `\${${name}}`) }
 }
 
 export const serverFile = (server: ToolServer, entry: object): { path: string; text: string } => ({
   path: join(server.folder, 'tools.json'),
   text: JSON.stringify({ mcpServers: { [toolServerName]: entry } }),
-})
-
-export const openCodeEntry = (server: ToolServer) => ({
-  type: 'local',
-  command: server.command,
-  environment: references(server, (name) => `{env:${name}}`),
-  enabled: true,
-  timeout: Math.max(toolServerStartSeconds, server.callSeconds) * 1000,
 })
