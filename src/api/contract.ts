@@ -95,6 +95,11 @@ const actor = { by: said.exactOptional() }
 
 export const actorRequest = z.strictObject(actor).default({})
 
+/** Of the agent of a run; the runtime checks the content. */
+export const proposalRequest = z.looseObject({})
+export const progressRequest = z.strictObject({ text: said })
+export const questionRequest = z.strictObject({ question: said })
+
 export const retryRequest = z
   .strictObject({
     /** For every attempt from now on; an empty hint removes the present one. */
@@ -197,6 +202,7 @@ export type {
 export type { NotificationJson } from './responses/notifications.ts'
 export type { GrantJson as Grant, GrantList, LearnedPathJson as LearnedPath } from './responses/grants.ts'
 export type { RequeueJson as Requeue } from './responses/requeue.ts'
+export type { AgentQuestionView } from './responses/run-tool-responses.ts'
 export type { Challenge, LoginUrl, SessionKey, SessionView } from './responses/outcomes.ts'
 export type {
   ActivityView,

@@ -18,6 +18,7 @@ import {
 } from '../runtime/people/commands.ts'
 import { answerQuestion } from '../runtime/people/answer-question.ts'
 import { approveTask } from '../runtime/people/approve.ts'
+import { lastReport } from '../runtime/agent/run-tools.ts'
 import { runPaths, type Context } from '../runtime/core/context.ts'
 import { requestEdit } from '../runtime/people/edit-task.ts'
 import { doctor } from '../runtime/people/doctor.ts'
@@ -54,6 +55,7 @@ import type { ExplainView } from './contract.ts'
 import type { Logins } from './logins.ts'
 import { grantHandlers } from './grant-handlers.ts'
 import { recoverySummary } from './proposal-summary.ts'
+import { runToolHandlers } from './run-tool-handlers.ts'
 import { sessionHandlers } from './session-handlers.ts'
 
 export interface HandlerParts {
@@ -191,7 +193,7 @@ const runReads = (context: Context) => {
     getRun: async ({ id }) => runNamed(context.db, id),
     runActivity: async ({ id }) => {
       const run = await runNamed(context.db, id)
-      return activityOf(run, driverOf(run))
+      return { ...activityOf(run, driverOf(run)), report: await lastReport(context.db, run) }
     },
     runChecks: async ({ id }) => {
       const run = await runNamed(context.db, id)
@@ -282,6 +284,7 @@ export const handlersOf = (parts: HandlerParts) => {
     ...reads(parts),
     ...changes(parts),
     ...grantHandlers(parts.context),
+    ...runToolHandlers(parts.context),
     ...sessionHandlers(parts.logins, parts.port),
   }
   return handlers satisfies Conforming<typeof handlers>

@@ -50,6 +50,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   restore: () => import('./commands/restore.ts'),
   clean: () => import('./commands/clean.ts'),
   grants: () => import('./commands/grants.ts'),
+  mcp: () => import('./commands/mcp.ts'),
   sim: () => import('./commands/sim.ts'),
   exec: () => import('./commands/exec.ts'),
   harness: () => import('./commands/harness.ts'),

@@ -138,6 +138,10 @@ describe('every answer is what the table says', () => {
     'giveBackTask',
     'landGoal',
     'forgetPath',
+    'proposeRecovery',
+    'reportProgress',
+    'askPerson',
+    'readReply',
     'drain',
     'shutdown',
   ]
