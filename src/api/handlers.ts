@@ -16,6 +16,7 @@ import {
   retryTask,
   taskNamed,
 } from '../runtime/people/commands.ts'
+import { answerQuestions } from '../runtime/people/answer-many.ts'
 import { answerQuestion } from '../runtime/people/answer-question.ts'
 import { approveTask } from '../runtime/people/approve.ts'
 import { runPaths, type Context } from '../runtime/core/context.ts'
@@ -27,6 +28,7 @@ import { storyOf } from '../runtime/people/explain.ts'
 import { harnessNamed } from '../runtime/harness/harness-choice.ts'
 import { removeExpired } from '../runtime/engine/retention.ts'
 import { createGoal } from '../runtime/goal/create-goal.ts'
+import { inboxView } from '../runtime/people/inbox.ts'
 import { createActivities } from '../runtime/people/run-activity.ts'
 import { giveBackTask, takeOverTask } from '../runtime/people/take-over-task.ts'
 import { readRunDiff } from '../runtime/people/run-diff.ts'
@@ -213,6 +215,7 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
       store,
     }),
     status: async ({ query }) => statusView(context.db, query.ended, viewOptions(context)),
+    inbox: async () => inboxView(context.db),
     metrics: async () => metrics(context),
     report: async ({ query }) => reportView(context.db, new Date(query.since), viewOptions(context)),
     doctor: async () => doctor(context),
@@ -254,6 +257,13 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     giveBackTask: async ({ id, body }) => shownTask(context, await giveBackTask(context, id, body)),
     cancelTask: async ({ id }) => shownTask(context, await cancelTask(context, id, engine.cancelRunning)),
     answerQuestion: async ({ id, body }) => answerQuestion(context, { id, ...body }, engine.cancelRunning),
+    answerQuestions: async ({ body: { answers, by } }) => ({
+      results: await answerQuestions(
+        context,
+        answers.map((answer) => ({ ...answer, by })),
+        engine.cancelRunning,
+      ),
+    }),
     resume: async ({ body }) => resumeGoals(context, body.goal),
     restore: async ({ body }) => restoreSnapshot(context.shadow, body),
     clean: async ({ body }) => removeExpired(context, body.dryRun),

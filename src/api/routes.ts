@@ -7,6 +7,7 @@ import type { ErrorCode } from '../errors.ts'
 import * as contract from './contract.ts'
 import * as entities from './responses/entities.ts'
 import * as grants from './responses/grants.ts'
+import * as inbox from './responses/inbox.ts'
 import { requeue } from './responses/requeue.ts'
 import * as outcomes from './responses/outcomes.ts'
 import * as views from './responses/views.ts'
@@ -123,6 +124,7 @@ export const routes = {
     none,
     views.metrics,
   ),
+  inbox: read('/inbox', 'The open questions, numbered and grouped by their cause', contract.noQuery, inbox.inbox),
   report: read(
     '/report',
     'What landed, recovered, waits and was spent since a time',
@@ -222,6 +224,12 @@ export const routes = {
     'Carries out a choice of a question; for `take_over`, `line` opens the folder of the task',
     contract.answerRequest,
     entities.answered,
+  ),
+  answerQuestions: change(
+    '/escalations/answers',
+    'Carries out a choice of each of several questions, at most 100; each has a result of its own',
+    contract.answersRequest,
+    inbox.answerResults,
   ),
   resume: {
     ...change('/resume', 'Resumes one or all paused goals', contract.resumeRequest, z.array(entities.goalSchema)),

@@ -222,7 +222,7 @@ const choice = z.discriminatedUnion('kind', [
   z.strictObject({ ...choiceFields, kind: z.literal('resume') }),
   z.strictObject({ ...choiceFields, kind: z.literal('cancel') }),
 ])
-const escalationFields = {
+export const escalationFields = {
   id: id('q'),
   goalId: id('g'),
   taskId: text.nullable(),
