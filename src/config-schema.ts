@@ -19,6 +19,7 @@ import {
   variableName,
   wholeNumber,
 } from './config-values.ts'
+import { proposalSections } from './config-proposals.ts'
 import { recoverySections } from './config-recovery.ts'
 import { driverNames, isKnownHarness, type DriverName } from './harness/names.ts'
 import { defaultLoopSettings } from './recovery/doom-loop.ts'
@@ -212,6 +213,7 @@ export const sections = {
     quotaMaxSeconds: numberOfSeconds(0).default(1800).meta({ meaning: 'Longest such wait.' }),
   }),
   ...recoverySections,
+  ...proposalSections,
   stall: z.strictObject({
     silenceSeconds: limitOrNone('seconds').default(defaultStallSettings.silenceSeconds).meta({
       meaning:
@@ -298,6 +300,7 @@ export const configSchema = z.strictObject({
   change: sections.change.prefault({}),
   requeue: sections.requeue.prefault({}),
   policyRecovery: sections.policyRecovery.prefault({}),
+  recovery: sections.recovery.exactOptional(),
   stall: sections.stall.prefault({}),
   doomLoop: sections.doomLoop.prefault({}),
   remote: sections.remote.prefault({}),

@@ -219,6 +219,11 @@ const carryOut = async (
       return choice.input === null
         ? retryAsked(asked, 'retry')
         : retryWithEdit(asked, 'retry', () => ({ fields: { model: text }, why: 'a person chose the model', by }))
+    case 'approve_recovery':
+    case 'edit_recovery':
+    case 'reject_recovery':
+    case 'resolve_recovery':
+      throw new Error(`no question offers ${choice.kind} yet`)
     case 'take_over':
       await takeOverTask(context, question.taskId ?? '', { by })
       return undefined
