@@ -22,14 +22,19 @@ export interface PageAction {
   leadsTo?: string
 }
 
-export const useAction = () => {
+/** `report` is told what became of an action; `error` undefined = it was carried out. */
+export type Report = (action: PageAction, outcome: { result?: unknown; error?: Error }) => void
+
+export const useAction = (report?: Report) => {
   const client = useQueryClient()
   return useMutation({
     mutationFn: ({ method = 'POST', path, body }: PageAction) => sendJson<unknown>(method, path, body),
     // Here, because the button itself may be gone as soon as the queries are refetched.
-    onSuccess: (_result, { leadsTo }) => {
-      if (leadsTo !== undefined) location.hash = leadsTo
+    onSuccess: (result, action) => {
+      report?.(action, { result })
+      if (action.leadsTo !== undefined) location.hash = action.leadsTo
     },
+    onError: (error, action) => report?.(action, { error }),
     onSettled: () => client.invalidateQueries(),
   })
 }
@@ -95,7 +100,11 @@ export const taskAction = (kind: Exclude<RemainingAction, 'edit'>, { id }: Pick<
 }
 
 /** A choice of a question, with the text that a person wrote for it. */
-export const answerTo = ({ id, taskId }: BoardQuestion, choice: QuestionChoice, written: string): PageAction => ({
+export const answerTo = (
+  { id, taskId }: Pick<BoardQuestion, 'id' | 'taskId'>,
+  choice: QuestionChoice,
+  written: string,
+): PageAction => ({
   label: choice.label,
   path: `/escalations/${id}/answer`,
   body: answerBody(choice, written),
@@ -103,3 +112,27 @@ export const answerTo = ({ id, taskId }: BoardQuestion, choice: QuestionChoice, 
   // The page of the task shows the folder that was prepared.
   ...(choice.kind === 'take_over' && taskId !== null ? { leadsTo: linkTo.task(taskId) } : {}),
 })
+
+/** The same choice for several questions. */
+export const answersTo = (
+  questions: readonly Pick<BoardQuestion, 'id'>[],
+  choice: QuestionChoice,
+  written: string,
+): PageAction => {
+  const { by: person, ...answer } = answerBody(choice, written)
+  return {
+    label: choice.label,
+    path: '/escalations/answers',
+    body: { answers: questions.map(({ id }) => ({ id, ...answer })), by: person },
+    ...(choice.kind === 'cancel'
+      ? {
+          ...ending('task'),
+          confirm: {
+            question: `Cancel ${questions.length} at once?`,
+            yes: `Cancel ${questions.length}`,
+            detail: 'Their agents are stopped and no new ones are started. Their changes are kept as snapshots.',
+          },
+        }
+      : {}),
+  }
+}

@@ -55,6 +55,10 @@ const show = (io: Io, question: Escalation, options: AnswerOptions): number => {
   return exitCodes.needsPerson
 }
 
+/** By its id, or by its number in the list of choices, which never changes. */
+const chosenOf = ({ choices }: Escalation, chosen: string): Choice | undefined =>
+  choices.find(({ id }) => id === chosen) ?? (/^[1-9]\d?$/.test(chosen) ? choices[Number(chosen) - 1] : undefined)
+
 export const answerCommand = async (
   io: Io,
   { id, choice: chosen }: { id: string; choice: string | undefined },
@@ -63,11 +67,11 @@ export const answerCommand = async (
   const client = await connectToExisting(io)
   const question = await questionOf(client, id)
   if (chosen === undefined) return show(io, question, options)
-  const choice = question.choices.find((candidate) => candidate.id === chosen)
+  const choice = chosenOf(question, chosen)
   const input = inputOf(choice, options)
   if (choice?.input?.required === true && choice.input.suggested === null && input === undefined)
     throw new AppError('USAGE', `the choice "${choice.id}" needs a value: ${choice.command}`)
-  const request = { choice: chosen, ...(input === undefined ? {} : { input }), by: userName() }
+  const request = { choice: choice?.id ?? chosen, ...(input === undefined ? {} : { input }), by: userName() }
   const answered = await client.post<Answered>(`/escalations/${question.id}/answer`, request)
   if (options.json === true) printJson(io, answered)
   else if (answered.line !== null) showTakenOver(io, answered.taskId ?? '', answered.line)

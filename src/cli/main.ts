@@ -33,6 +33,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   policy: () => import('./commands/policy.ts'),
   doctor: () => import('./commands/doctor.ts'),
   init: () => import('./commands/init.ts'),
+  inbox: () => import('./commands/inbox.ts'),
   answer: () => import('./commands/answer.ts'),
   approve: () => import('./commands/approve.ts'),
   retry: () => import('./commands/retry.ts'),

@@ -80,6 +80,8 @@ const makeRepository = (top: string): string => {
     // Passes as long as nobody works: what fails it is the work.
     'untouched.mjs':
       "import { readFileSync } from 'node:fs'\nif (readFileSync('src/work.txt', 'utf8').includes('done')) process.exit(1)\n",
+    // Fails whatever the agent does, and says why.
+    'asserts.mjs': "import assert from 'node:assert'\nassert.equal('closed', 'open', 'the gate of the parser')\n",
     'src/work.txt': 'open\n',
     '.gitignore': '.unstuck/\n',
   })

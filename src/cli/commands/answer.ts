@@ -7,7 +7,7 @@ export const register: Register = (program, act) => {
     .command('answer')
     .description('show a question and its choices, or carry out one of them')
     .argument('<id>', 'id of a question (q-…), a task (t-…) or a goal (g-…)')
-    .argument('[choice]', 'choice to carry out; without it, the question is shown')
+    .argument('[choice]', 'choice to carry out, or its number; without it, the question is shown')
     .option('--hint <text>', 'what the agent should know in its next attempt')
     .option('--check <command>', 'command that replaces the failing check')
     .option('--paths <list>', 'paths to allow, separated by commas, instead of the suggested ones')

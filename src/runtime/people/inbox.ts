@@ -4,14 +4,24 @@ import { digestOf, normalised } from '../../recovery/signature.ts'
 import type { Queryable } from '../../store/db.ts'
 import { listEscalations } from '../../store/escalation.ts'
 import { storeNow } from '../../store/event.ts'
+import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
 import {
   askedGoals,
+  askedProposals,
   askedRuns,
   askedTasks,
   type AskedGoal,
   type AskedRun,
   type AskedTask,
 } from '../../store/question-context.ts'
+import { shownProposal } from './shown-proposal.ts'
+
+interface Known {
+  goals: ReadonlyMap<string, AskedGoal>
+  tasks: ReadonlyMap<string, AskedTask>
+  runs: ReadonlyMap<string, AskedRun>
+  proposals: ReadonlyMap<string, RecoveryProposal>
+}
 
 interface Cause {
   /** Equal for questions that one answer may fit. */
@@ -28,7 +38,21 @@ const sentenceKey = ({ happened, question }: Escalation): string =>
 
 const firstLine = (text: string): string => text.split('\n', 1)[0]?.trim() ?? ''
 
-const causeOf = (question: Escalation, run: AskedRun | undefined): Cause => {
+/** The proposal that the choices of a question are about. */
+export const proposalIdOf = ({ choices }: Pick<Escalation, 'choices'>): string | null =>
+  choices.flatMap((choice) => ('proposal' in choice ? [choice.proposal] : []))[0] ?? null
+
+/** The same proposed command is the same decision, whatever check it is for. */
+const causeOfProposal = ({ kind }: Escalation, { body }: RecoveryProposal): Cause | undefined => {
+  const command = (body?.recovery as { command?: unknown } | undefined)?.command
+  return typeof command === 'string' ? { key: `${kind}\n${command}`, text: command } : undefined
+}
+
+const causeOf = (question: Escalation, { runs, proposals }: Known): Cause => {
+  const proposal = proposals.get(proposalIdOf(question) ?? '')
+  const proposed = proposal === undefined ? undefined : causeOfProposal(question, proposal)
+  if (proposed !== undefined) return proposed
+  const run = runs.get(question.runId ?? '')
   const failure = run?.errorMeta ?? undefined
   const known = failure?.signature ?? ''
   const said = firstLine(failure?.evidence ?? '') || firstLine(failure?.message ?? '')
@@ -50,15 +74,10 @@ const failureOf = (run: AskedRun | undefined) => {
   }
 }
 
-interface Known {
-  goals: ReadonlyMap<string, AskedGoal>
-  tasks: ReadonlyMap<string, AskedTask>
-  runs: ReadonlyMap<string, AskedRun>
-}
-
-const shownQuestion = (question: Escalation, number: number, { goals, tasks, runs }: Known) => {
+const shownQuestion = (question: Escalation, number: number, { goals, tasks, runs, proposals }: Known) => {
   const task = tasks.get(question.taskId ?? '')
   const run = runs.get(question.runId ?? '')
+  const proposal = proposals.get(proposalIdOf(question) ?? '')
   return {
     ...question,
     number,
@@ -66,6 +85,7 @@ const shownQuestion = (question: Escalation, number: number, { goals, tasks, run
     task: task === undefined ? null : { id: task.id, number: task.number, title: task.title },
     run: run === undefined ? null : { id: run.id, number: run.number },
     failure: failureOf(run),
+    proposal: proposal === undefined ? null : shownProposal(proposal),
   }
 }
 
@@ -76,16 +96,14 @@ const knownAbout = async (db: Queryable, questions: readonly Escalation[]): Prom
   goals: byId(await askedGoals(db, idsOf(questions.map(({ goalId }) => goalId)))),
   tasks: byId(await askedTasks(db, idsOf(questions.map(({ taskId }) => taskId)))),
   runs: byId(await askedRuns(db, idsOf(questions.map(({ runId }) => runId)))),
+  proposals: byId(await askedProposals(db, idsOf(questions.map(proposalIdOf)))),
 })
 
 /** The oldest question decides the place of its group, so that numbers change as little as possible. */
 export const inboxView = async (db: Queryable) => {
   const questions = await listEscalations(db, { pendingOnly: true })
   const known = await knownAbout(db, questions)
-  const withCause = questions.map((question) => ({
-    question,
-    cause: causeOf(question, known.runs.get(question.runId ?? '')),
-  }))
+  const withCause = questions.map((question) => ({ question, cause: causeOf(question, known) }))
   let number = 0
   const groups = [...Map.groupBy(withCause, ({ cause }) => cause.key)].map(([key, members]) => ({
     id: digestOf(key),
