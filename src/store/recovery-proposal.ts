@@ -75,18 +75,23 @@ export interface ProposalMove {
   decidedBy?: string
   note?: string
   dueAt?: Date | null
+  /** The run that goes on with it. */
+  runId?: string
+  /** The command as a person edited it. */
+  body?: object
 }
 
 /** Compare-and-swap: undefined = the proposal is in another state by now. */
 export const moveProposal = async (
   tx: Queryable,
   id: string,
-  { from, to, approvedStep, decidedBy, note, dueAt }: ProposalMove,
+  { from, to, approvedStep, decidedBy, note, dueAt, runId, body }: ProposalMove,
 ): Promise<RecoveryProposal | undefined> => {
   const row = await firstRow<object>(
     tx,
     sql`update recovery_proposal set state = ${to}, approved_step = coalesce(${approvedStep ?? null}::text, approved_step),
       decided_by = coalesce(${decidedBy ?? null}::text, decided_by), note = coalesce(${note ?? null}::text, note), due_at = ${dueAt ?? null}::timestamptz,
+      run_id = coalesce(${runId ?? null}::text, run_id), body = coalesce(${body === undefined ? null : json(body)}::jsonb, body),
       decided_at = unstuck_now()
       where id = ${id} and state in (select jsonb_array_elements_text(${json(from)}::jsonb)) returning *`,
   )
@@ -211,4 +216,12 @@ export const countedExecutions = async (
 /** Begins a new count of a goal, because a person asked for a retry of the goal. */
 export const resetExecutionCount = async (tx: Queryable, goalId: string): Promise<void> => {
   await tx.query(sql`update recovery_execution set counted = false where goal_id = ${goalId} and counted`)
+}
+
+/** A person decided in another way than by an answer about the command, for example with a retry. */
+export const closeAskedProposals = async (tx: Queryable, taskId: string, method: string): Promise<void> => {
+  const rows = await tx.query<object>(
+    sql`update recovery_proposal set state = 'rejected', decided_at = unstuck_now() where task_id = ${taskId} and state = 'asked' returning *`,
+  )
+  for (const row of rows) await appendResolved(tx, readRow(row), { by: 'human', method, note: '' })
 }

@@ -7,7 +7,7 @@ import type { Task } from '../../domain/task.ts'
 
 export const briefLimit = 12_000
 
-const caps = { role: 950, host: 550, failures: 1_500, person: 1_030, task: 6_500, rules: 1_400 } as const
+const caps = { role: 950, host: 550, failures: 1_500, person: 1_030, task: 6_500, rules: 1_400, proposal: 900 } as const
 /** Characters for earlier attempts where the other parts leave room. */
 const longestFailures = 5_000
 
@@ -30,6 +30,8 @@ export interface BriefInput {
   /** Reports of earlier attempts at this task, newest first. */
   failures: string[]
   runDir: string
+  /** Where a recovery proposal goes; absent = none is read. */
+  proposalFile?: string
 }
 
 const section = (title: string, body: string, limit: number): string =>
@@ -40,6 +42,15 @@ const cleanCheckout =
 
 const outsideRule =
   'Changes of other files are not accepted, unless the task cannot be done without them. Remove the files that your commands generate.'
+
+/** Only where the owner switched it on: otherwise nobody reads the file. */
+const proposalText = (file: string): string =>
+  [
+    'If the checks cannot run because of the environment (dependencies, configuration, permissions, network), not because of the code, write one JSON object to',
+    `${file}:`,
+    '{"version":1,"timestamp":"<ISO 8601>","category":"dependency|config|environment|permissions|network","severity":"blocking|degraded","diagnosis":{"error_pattern":"<RE2 that matches the output>","root_cause":"…","evidence":["<file>:<line>: …"]},"recovery":{"command":"<one shell command>","working_dir":".","timeout_seconds":120,"expected_outcome":"…","confidence":"high|medium|low"},"fallback":{"command":"…","confidence":"…"}}',
+    'working_dir, timeout_seconds and fallback are optional. Never propose a command against failing assertions or bugs.',
+  ].join('\n')
 
 const pathRulesOf = (input: BriefInput): string => {
   const { task } = input
@@ -58,15 +69,17 @@ const pathRulesOf = (input: BriefInput): string => {
 }
 
 export const buildBrief = (input: BriefInput): string => {
+  const { proposalFile } = input
   const before = [section('Your role', input.roleText, caps.role), section('This machine', input.hostText, caps.host)]
   const after = [
     section('Hint', input.task.hint === null ? '' : `A person says: ${input.task.hint}`, caps.person),
     section(
       `Task: ${input.task.title}`,
       input.task.instructions === '' ? input.goal.requirement : input.task.instructions,
-      caps.task,
+      caps.task - (proposalFile === undefined ? 0 : caps.proposal),
     ),
     section('Rules', pathRulesOf(input), caps.rules),
+    ...(proposalFile === undefined ? [] : [section('Broken environment', proposalText(proposalFile), caps.proposal)]),
   ]
   const left = briefLimit - [...before, ...after].join('\n\n').length - 2
   const room = Math.max(caps.failures, Math.min(longestFailures, left))

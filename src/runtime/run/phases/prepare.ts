@@ -16,6 +16,7 @@ import { copiedPatterns, makeFreshWorkspace, runSetup } from '../../checks/fresh
 import { detectEarly } from '../../harness/detected-capabilities.ts'
 import { fillPackagePool } from '../../checks/fill-package-pool.ts'
 import { recover } from '../carry-out.ts'
+import { continueProposal } from '../continue-proposal.ts'
 import { collectGivenBack } from '../collect-given-back.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
 import { changeModes } from '../../agent/change-modes.ts'
@@ -214,6 +215,8 @@ export const prepare: Phase = async (runContext) => {
   if (goal.repoMode !== 'direct') await excludeLeftOut(runContext)
   await resumeFromEarlier(runContext, base)
   if (goal.repoMode !== 'direct') await reportConflict(runContext)
-  await saveProgress(runContext, { phase: 'launch', baseCommit: base })
+  await saveProgress(runContext, { baseCommit: base })
+  const isReady = await continueProposal(runContext)
+  await saveProgress(runContext, { phase: isReady ? 'collect' : 'launch' })
   return 'on'
 }
