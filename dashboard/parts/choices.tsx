@@ -1,6 +1,7 @@
 /** The choices of a question: a button with its effect each, and a text field where the choice takes a text. */
 import { useId, useState, type FormEvent } from 'react'
-import { answerTo, useAction, type PageAction, type Report } from '../data/actions.ts'
+import { useMutation } from '@tanstack/react-query'
+import { answerTo, previewed, useAction, type PageAction, type Report } from '../data/actions.ts'
 import type { BoardQuestion } from '../logic/board.ts'
 import { inTerminal, type QuestionChoice } from '../logic/questions.ts'
 import { visible } from '../logic/text.ts'
@@ -87,9 +88,16 @@ interface ChoicesProps {
 export const ChoiceList = ({ choices, actionFor, numbered = false, report }: ChoicesProps) => {
   const [unconfirmed, setUnconfirmed] = useState<PageAction>()
   const { mutate, isPending, error } = useAction(report)
+  const preview = useMutation({
+    mutationFn: previewed,
+    onSuccess: setUnconfirmed,
+    onError: (problem, action) => report?.(action, { error: problem }),
+  })
+  const problem = error ?? preview.error
   const choose = (choice: QuestionChoice, written: string): void => {
     const action = actionFor(choice, written)
-    if (action.confirm === undefined) mutate(action)
+    if (action.preview !== undefined) preview.mutate(action)
+    else if (action.confirm === undefined) mutate(action)
     else setUnconfirmed(action)
   }
   return (
@@ -106,9 +114,9 @@ export const ChoiceList = ({ choices, actionFor, numbered = false, report }: Cho
           />
         ))}
       </ul>
-      {error !== null && report === undefined && (
+      {problem !== null && report === undefined && (
         <p role="alert" className="refused">
-          {error.message}
+          {problem.message}
         </p>
       )}
       {unconfirmed !== undefined && (

@@ -124,6 +124,8 @@ const answerFields = {
   choice: string.min(1).max(64),
   /** For a choice that takes a text. */
   input: said.exactOptional(),
+  /** For `approve_always`: the `seen` of the change that was shown. */
+  seen: string.max(64).exactOptional(),
 }
 export const answerRequest = z.strictObject({ ...answerFields, ...actor })
 /** Each is decided on its own: one that is refused holds no other up. */
@@ -201,7 +203,7 @@ export type {
   TaskJson as Task,
 } from './responses/entities.ts'
 export type { GrantJson as Grant, GrantList, LearnedPathJson as LearnedPath } from './responses/grants.ts'
-export type { AnswerResults, InboxQuestion, InboxView } from './responses/inbox.ts'
+export type { AlwaysChangeView, AnswerResults, InboxQuestion, InboxView } from './responses/inbox.ts'
 export type { RequeueJson as Requeue } from './responses/requeue.ts'
 export type { Challenge, LoginUrl, SessionKey, SessionView } from './responses/outcomes.ts'
 export type {

@@ -18,6 +18,7 @@ import {
 } from '../runtime/people/commands.ts'
 import { answerQuestions } from '../runtime/people/answer-many.ts'
 import { answerQuestion } from '../runtime/people/answer-question.ts'
+import { showAlwaysChange } from '../runtime/people/approve-always.ts'
 import { approveTask } from '../runtime/people/approve.ts'
 import { runPaths, type Context } from '../runtime/core/context.ts'
 import { requestEdit } from '../runtime/people/edit-task.ts'
@@ -175,6 +176,7 @@ const lists = (context: Context) =>
       await checkFilter(context, { goal })
       return pageOfEscalations(context.db, { after, limit, goalId: goal ?? null, pendingOnly: state === 'pending' })
     },
+    alwaysChange: async ({ id }) => showAlwaysChange(context, id),
     listEvents: async ({ query: { after, limit, goal = null, task = null, run = null } }) => {
       await checkFilter(context, { goal: goal ?? undefined, task: task ?? undefined, run: run ?? undefined })
       const found = await readEvents(context.db, { after, limit, goalId: goal, taskId: task, runId: run })

@@ -162,6 +162,15 @@ export const routes = {
     requeue,
   ),
   listEscalations: list('/escalations', 'Questions to a person', contract.escalationsQuery, entities.escalation),
+  alwaysChange: {
+    ...read(
+      '/escalations/:id/always',
+      'What the choice `approve_always` of a question would change in the configuration',
+      none,
+      inbox.alwaysChange,
+    ),
+    errors: ['NOT_FOUND', 'CONFIG_INVALID'] as const,
+  },
   listEvents: {
     ...list('/events', 'Events, as JSON or as a stream', contract.eventsQuery, entities.eventSchema),
     errors: ['NOT_FOUND', 'TOO_MANY'] as const,
@@ -219,12 +228,15 @@ export const routes = {
     entities.taskSchema,
   ),
   cancelTask: change('/tasks/:id/cancel', 'Cancels a task', null, entities.taskSchema),
-  answerQuestion: change(
-    '/escalations/:id/answer',
-    'Carries out a choice of a question; for `take_over`, `line` opens the folder of the task',
-    contract.answerRequest,
-    entities.answered,
-  ),
+  answerQuestion: {
+    ...change(
+      '/escalations/:id/answer',
+      'Carries out a choice of a question; for `take_over`, `line` opens the folder of the task',
+      contract.answerRequest,
+      entities.answered,
+    ),
+    errors: ['NOT_FOUND', 'ILLEGAL', 'STALE', 'CONFIG_INVALID'] as const,
+  },
   answerQuestions: change(
     '/escalations/answers',
     'Carries out a choice of each of several questions, at most 100; each has a result of its own',

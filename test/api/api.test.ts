@@ -134,6 +134,7 @@ describe('every answer is what the table says', () => {
     'sessionKey',
     'restore',
     'answerQuestion',
+    'alwaysChange',
     'approveTask',
     'takeOverTask',
     'giveBackTask',

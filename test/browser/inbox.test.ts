@@ -1,5 +1,5 @@
 /** The inbox in Chromium, against a real engine with a dozen questions: by keyboard alone, wide and narrow, light and dark. */
-import { mkdirSync, mkdtempSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import axe from 'axe-core'
@@ -34,22 +34,26 @@ const many = (number: number, title: string, command: string) =>
 
 beforeAll(async () => {
   mkdirSync(shots, { recursive: true })
-  scene = await openBrowserScene()
+  scene = await openBrowserScene({ recovery: { auto_approve: ['npm ci'] } })
   scene.go()
   await scene.begin('Open the gate', many(8, 'Try the gate in place', 'node asserts.mjs'))
   await scene.begin('Leave it as it is', many(3, 'Look at it', 'node untouched.mjs'))
   await scene.begin('Tidy the documentation', [{ title: 'Rewrite the guide', harness: 'fenced' }])
-  await until(async () => ((await count()) === 12 ? true : undefined), 'twelve questions')
+  await scene.begin('Start the tests', [
+    { title: 'Make the tests start', commands: ['node starts.mjs'], harness: 'proposer' },
+    { title: 'Make them start there too', commands: ['node starts.mjs'], harness: 'proposer' },
+  ])
+  await until(async () => ((await count()) === 14 ? true : undefined), 'fourteen questions')
   page = await scene.page(await scene.context({ viewport: { width: 1280, height: 900 } }))
 }, 600_000)
 afterAll(async () => scene?.clear())
 
 test('every page has one link to the inbox, and the inbox has every question in groups', async () => {
-  await page.getByRole('link', { name: '12 questions wait for you' }).click()
+  await page.getByRole('link', { name: '14 questions wait for you' }).click()
   await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
   const { groups } = await inbox()
-  expect(groups.map(({ questions }) => questions.length).sort((a, b) => a - b)).toEqual([1, 3, 8])
-  expect(await page.locator('.inbox-item').count()).toBe(12)
+  expect(groups.map(({ questions }) => questions.length).sort((a, b) => a - b)).toEqual([1, 2, 3, 8])
+  expect(await page.locator('.inbox-item').count()).toBe(14)
   expect(await page.locator('.inbox-body').count()).toBe(1)
   const gate = groups.find(({ questions }) => questions.length === 8)
   expect(gate?.cause).toMatch(/the gate of the parser/)
@@ -136,6 +140,59 @@ test('who comes second is told that it is decided, and by what', async () => {
   expect(await page.locator(`[data-question=${id}]`).count()).toBe(1)
   await page.unroute(/\/(inbox|status|events|health)\b/)
   await page.locator(`[data-question=${id}]`).waitFor({ state: 'detached', ...slow })
+})
+
+test('a proposed command shows its parts, its risks and what each choice does', async () => {
+  await page.locator('.inbox-row', { hasText: 'Make the tests start' }).click()
+  const body = page.locator('.inbox-body')
+  await body.getByText('rm -rf node_modules && npm install').first().waitFor(slow)
+  expect(await body.locator('.parts').first().innerText()).toMatch(/rm -rf node_modules\s+npm install/)
+  const risks = await body.getByRole('list', { name: 'Risks' }).allInnerTexts()
+  expect(risks[0]).toMatch(/deletes\s+deletes node_modules[\s\S]*network[\s\S]*lockfile[\s\S]*package scripts/)
+  expect(risks[1]).toMatch(/needs root/)
+  expect(await body.locator('.choice button').allInnerTexts()).toEqual(
+    [
+      'Run it',
+      'Run it, and from now on without a question',
+      'Run another command',
+      'Do not run it',
+      'I have solved it by hand',
+      'Retry with a hint',
+      'Cancel the task',
+    ].map((label, index) => `${index + 1} ${label}`),
+  )
+  await look('inbox-proposal')
+  // Another command starts from the proposed one.
+  await press('3')
+  expect(await page.evaluate('document.activeElement.value')).toBe('rm -rf node_modules && npm install')
+  await press('Escape')
+})
+
+test('"always" shows the change of the configuration, writes it when told so, and only then runs the command', async () => {
+  const path = join(scene.root, '.unstuck', 'config.json')
+  const before = readFileSync(path, 'utf8')
+  const dialog = page.getByRole('dialog', { name: 'Write this into your configuration?' })
+  await press('2')
+  await press('Enter')
+  await dialog.waitFor(slow)
+  expect(await dialog.locator('.added').last().innerText()).toContain('"rm -rf node_modules && npm install"')
+  await look('inbox-always')
+  // A second Enter changes nothing.
+  await press('Enter')
+  await dialog.waitFor({ state: 'detached' })
+  expect(readFileSync(path, 'utf8')).toBe(before)
+  const id = (await row().getAttribute('data-question')) ?? ''
+  await press('2')
+  await press('Enter')
+  await dialog.waitFor(slow)
+  await press('Shift+Tab')
+  await press('Enter')
+  await page.locator(`[data-question=${id}]`).waitFor({ state: 'detached', ...slow })
+  expect(readFileSync(path, 'utf8')).toBe(
+    before.replace('"npm ci"', '"npm ci",\n      "rm -rf node_modules && npm install"'),
+  )
+  const events = await scene.api<EventView[]>('/events?limit=1000')
+  expect(events.find(({ type }) => type === 'recovery_approved')?.payload).toMatchObject({ source: 'human' })
 })
 
 test('several of a group get the same answer in one request, and each refusal is told with its task', async () => {

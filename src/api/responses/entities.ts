@@ -217,7 +217,7 @@ const choice = z.discriminatedUnion('kind', [
   z.strictObject({ ...choiceFields, kind: z.literal('commit_fix') }),
   z.strictObject({
     ...choiceFields,
-    kind: z.enum(['approve_recovery', 'edit_recovery', 'reject_recovery', 'resolve_recovery']),
+    kind: z.enum(['approve_recovery', 'approve_always', 'edit_recovery', 'reject_recovery', 'resolve_recovery']),
     proposal: text,
   }),
   z.strictObject({ ...choiceFields, kind: z.literal('hint'), task: id('t').exactOptional() }),

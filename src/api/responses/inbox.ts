@@ -52,6 +52,17 @@ export const inbox = z.strictObject({
 })
 export type InboxView = z.infer<typeof inbox>
 
+/** What the choice `approve_always` would change. */
+export const alwaysChange = z.strictObject({
+  path: text,
+  command: text,
+  /** A patch; '' = the file lists the command already. */
+  diff: text,
+  /** For the answer: it is refused if the file has changed since. */
+  seen: text,
+})
+export type AlwaysChangeView = z.infer<typeof alwaysChange>
+
 export const answerResults = z.strictObject({
   results: z.array(
     z.strictObject({

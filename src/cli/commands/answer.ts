@@ -14,6 +14,7 @@ export const register: Register = (program, act) => {
     .option('--model <name>', 'model to use')
     .option('--command <text>', 'recovery command to run instead of the proposed one')
     .option('--note <text>', 'why, for the record')
+    .option('--seen <text>', 'for the choice that changes the configuration: what showing the change printed')
     .option('--text <text>', 'new instructions for the agent')
     .option(...jsonOption)
     .action((id: string, choice: string | undefined, options: AnswerOptions) =>

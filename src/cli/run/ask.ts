@@ -1,6 +1,7 @@
 /** Asks the open questions after a command has followed a goal: one key each for the diff, the log and every choice. Terminals only. */
-import type { DiffView, Escalation, LogView } from '../../api/contract.ts'
+import type { AlwaysChangeView, DiffView, Escalation, LogView } from '../../api/contract.ts'
 import { AppError } from '../../errors.ts'
+import { alwaysLines } from '../always-lines.ts'
 import { diffLines } from '../diff-lines.ts'
 import type { Client } from '../engine/client.ts'
 import { printLine, type Io } from '../io.ts'
@@ -65,12 +66,26 @@ const inputFor = async ({ io, keys, signal }: Asking, { input, kind, label }: Ch
   return typed === '' && input.required && input.suggested === null ? undefined : typed
 }
 
+/** Shows what would be written into the configuration; undefined if the person does not want it. */
+const confirmChange = async ({ io, keys, client, question, signal }: Asking): Promise<string | undefined> => {
+  const change = await client.get<AlwaysChangeView>(`/escalations/${question.id}/always`)
+  for (const text of alwaysLines(createPaint(io.colours), change)) printLine(io, text)
+  printLine(io, 'Write this? y yes  any other key no')
+  return (await keys.key(signal)) === 'y' ? change.seen : undefined
+}
+
 /** Sends the choice; undefined if that did not answer the question. */
 const send = async (asking: Asking, choice: Choice): Promise<GivenAnswer | undefined> => {
   const { io, client, question } = asking
   const input = await inputFor(asking, choice)
   if (input === undefined) return undefined
-  const request = { choice: choice.id, ...(input === '' ? {} : { input }), by: userName() }
+  const seen = choice.kind === 'approve_always' ? await confirmChange(asking) : ''
+  if (seen === undefined) return undefined
+  const request = {
+    ...{ choice: choice.id, by: userName() },
+    ...(input === '' ? {} : { input }),
+    ...(seen === '' ? {} : { seen }),
+  }
   const answered = await client.post<Escalation>(`/escalations/${question.id}/answer`, request)
   if (answered.state === 'pending') {
     printLine(io, `Run this command yourself: ${safe(choice.command)}`)
