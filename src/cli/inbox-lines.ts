@@ -37,7 +37,8 @@ export const evidenceLines = (paint: Paint, question: InboxQuestion): string[] =
 export const questionHead = (paint: Paint, question: InboxQuestion): string =>
   `${paint.warn(String(question.number))} ${paint.bold(placeOf(question))} ${paint.dim(`[${question.id}] ${wordsOf(question.kind)}`)}`
 
-const choiceLines = (question: InboxQuestion): string[] =>
+/** Each choice by its number, with what it will do. */
+export const choiceLines = (question: InboxQuestion): string[] =>
   question.choices.map(({ label, effect }, index) => `${index + 1} ${line(label)}: ${line(effect)}`)
 
 export const inboxLines = (paint: Paint, { groups, count }: InboxView): string[] => {

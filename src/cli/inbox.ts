@@ -5,7 +5,7 @@ import type { InboxOptions } from './commands/inbox.ts'
 import type { Client } from './engine/client.ts'
 import { connectToExisting } from './engine/connect.ts'
 import { readOnly } from './engine/read-only.ts'
-import { evidenceLines, inboxLines, questionHead } from './inbox-lines.ts'
+import { choiceLines, evidenceLines, inboxLines, questionHead } from './inbox-lines.ts'
 import { printJson, printLine, type Io } from './io.ts'
 import type { Prompt } from './prompt.ts'
 import { createPaint, safe } from './render.ts'
@@ -60,7 +60,7 @@ export const sitThrough = async (sitting: Sitting): Promise<InboxView> => {
     if (question === undefined) return view
     if (shown !== question.id) {
       printLine(io, `\n${questionHead(paint, question)} ${paint.dim(`(${left.length} left)`)}`)
-      for (const text of evidenceLines(paint, question)) printLine(io, `    ${text}`)
+      for (const text of [...evidenceLines(paint, question), ...choiceLines(question)]) printLine(io, `    ${text}`)
     }
     shown = question.id
     const outcome = await askOne({ io, keys, client, question, signal: askingSignal(io), canSkip: left.length > 1 })

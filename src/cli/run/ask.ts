@@ -17,13 +17,16 @@ const maxChoices = 9
 
 type Choice = Escalation['choices'][number]
 
-export const promptText = ({ runId, choices }: Pick<Escalation, 'runId' | 'choices'>, canSkip = false): string =>
-  [
+export const promptText = ({ runId, choices }: Pick<Escalation, 'runId' | 'choices'>, canSkip?: boolean): string => {
+  const shown = choices.slice(0, maxChoices)
+  const range = shown.length > 1 ? `1-${shown.length} choose` : '1 choose'
+  return [
     ...(runId === null ? [] : ['d diff', 'l log']),
-    ...choices.slice(0, maxChoices).map(({ label }, index) => `${index + 1} ${safe(label)}`),
-    ...(canSkip ? ['n next'] : []),
+    ...(canSkip === undefined ? shown.map(({ label }, index) => `${index + 1} ${safe(label)}`) : [range]),
+    ...(canSkip === true ? ['n next'] : []),
     'Enter quit',
   ].join('  ')
+}
 
 export interface Asking {
   io: Io
@@ -31,7 +34,7 @@ export interface Asking {
   client: Client
   question: Escalation
   signal: AbortSignal
-  /** Whether other questions follow, to which `n` leads. */
+  /** Whether other questions follow, to which `n` leads. Absent = the choices are not listed above, so the prompt names them. */
   canSkip?: boolean
 }
 
