@@ -42,7 +42,7 @@ const pageOf = (route: PageRoute, picture: PageData): ReactNode => {
     case 'board':
       return <BoardPage {...picture} />
     case 'inbox':
-      return <InboxPage clock={picture.clock} />
+      return <InboxPage key={route.id} at={route.id} clock={picture.clock} />
     case 'goal':
       return <GoalPage key={route.id} id={route.id} picture={picture} />
     case 'task':
@@ -138,12 +138,12 @@ const Head = ({ connection, waiting, route }: HeadProps) => {
 const useFocusOnMove = (route: PageRoute) => {
   const main = useRef<HTMLElement>(null)
   const address = JSON.stringify(route)
-  const part = route.page === 'run' ? route.part : undefined
+  const part = route.page === 'run' ? route.part : route.page === 'inbox' ? route.id : undefined
   const before = useRef(address)
   useEffect(() => {
     if (before.current === address) return
     before.current = address
-    // A part of the page that the address names takes the focus itself; see data/scroll-target.ts.
+    // A part of the page that the address names takes the focus itself; see data/scroll-target.ts and the inbox.
     if (part !== undefined) return
     window.scrollTo(0, 0)
     main.current?.focus()

@@ -7,6 +7,7 @@ it.each(['', '#', '#/'])('%j is the board', (hash) => {
 
 it('what is linked to is found', () => {
   expect(parseRoute(linkTo.inbox)).toEqual({ page: 'inbox' })
+  expect(parseRoute(linkTo.question('q-a1'))).toEqual({ page: 'inbox', id: 'q-a1' })
   expect(parseRoute(linkTo.logLine('r-a1', 'a/b 100% "c"'))).toEqual({
     ...{ page: 'run', id: 'r-a1', part: 'log' },
     find: 'a/b 100% "c"',

@@ -1,7 +1,9 @@
 /** Addresses of the pages. They follow the `#`, so they cannot collide with routes of the API. */
 
 export type PageRoute =
-  | { page: 'board' | 'inbox' }
+  | { page: 'board' }
+  /** `id`: the question to open. */
+  | { page: 'inbox'; id?: string }
   | { page: 'goal' | 'task'; id: string }
   /** `part`: the section to scroll to. `find`: a text in the log to scroll to. */
   | { page: 'run'; id: string; part?: RunPart; find?: string }
@@ -26,6 +28,8 @@ export const parseRoute = (hash: string): PageRoute => {
   const address = hash.replace(/^#/, '')
   if (address === '' || address === '/') return { page: 'board' }
   if (address === '/inbox') return { page: 'inbox' }
+  const question = /^\/inbox\/(q-[a-z0-9]+)$/.exec(address)?.[1]
+  if (question !== undefined) return { page: 'inbox', id: question }
   const unknown = { page: 'unknown', address } as const
   const [first, kind = '', id = '', part, sought, ...rest] = address.split('/')
   if (first !== '' || rest.length > 0 || !isKind(kind) || !/^[a-z]-[a-z0-9]+$/.test(id)) return unknown
@@ -39,6 +43,7 @@ export const parseRoute = (hash: string): PageRoute => {
 export const linkTo = {
   board: '#/',
   inbox: '#/inbox',
+  question: (id: string): string => `#/inbox/${id}`,
   goal: (id: string): string => `#/goals/${id}`,
   task: (id: string): string => `#/tasks/${id}`,
   run: (id: string): string => `#/runs/${id}`,

@@ -1,5 +1,5 @@
 /** Every question that waits for a person, in one place: grouped by cause, one open at a time, answered by keyboard. */
-import { useEffect, useRef, useState } from 'react'
+import { useEffect, useEffectEvent, useRef, useState } from 'react'
 import type { AnswerResults } from '../../src/api/contract.ts'
 import { answersTo, type Report } from '../data/actions.ts'
 import { useInboxKeys } from '../data/inbox-keys.ts'
@@ -18,6 +18,7 @@ import {
   type Notice,
   type Place,
 } from '../logic/inbox.ts'
+import { linkTo } from '../logic/route.ts'
 import { plural, words } from '../logic/text.ts'
 import { Loading, SafeText } from '../parts/basics.tsx'
 import { ChoiceList } from '../parts/choices.tsx'
@@ -26,12 +27,21 @@ import { InboxItem } from '../parts/inbox-question.tsx'
 
 const rowOf = (id: string): HTMLElement | null => document.querySelector(`[data-question="${id}"]`)
 
-/** The open question. Answered questions leave the list only when the engine says so; then the next one opens. */
-const usePlace = (ids: readonly string[]) => {
-  const [wanted, setWanted] = useState<Place>()
+/**
+ * The open question; `at`: the one that the address names. The address follows, so that the way back from a log leads to the same
+ * question. Answered questions leave the list only when the engine says so; then the next one opens.
+ */
+const usePlace = (ids: readonly string[], at: string | undefined) => {
+  const [wanted, setWanted] = useState<Place | undefined>(at === undefined ? undefined : { id: at, index: 0 })
   const place = placeIn(ids, wanted)
   const id = place?.id
   const before = useRef(id)
+  const arrival = useEffectEvent(() => {
+    if (at === undefined || id === undefined) return
+    rowOf(id)?.focus({ preventScroll: true })
+    rowOf(id)?.scrollIntoView({ block: 'nearest' })
+  })
+  useEffect(() => arrival(), [])
   useEffect(() => {
     if (before.current === id) return
     const answered = before.current !== undefined
@@ -43,6 +53,7 @@ const usePlace = (ids: readonly string[]) => {
   const go = (next: Place | undefined): void => {
     if (next === undefined) return
     setWanted(next)
+    history.replaceState(null, '', linkTo.question(next.id))
     rowOf(next.id)?.focus()
     rowOf(next.id)?.scrollIntoView({ block: 'nearest' })
   }
@@ -186,9 +197,15 @@ const useReports = (selected: readonly InboxQuestion[], add: ReturnType<typeof u
     )) as Report,
 })
 
-const Questions = ({ groups, clock }: { groups: readonly InboxGroup[]; clock: ServerClock }) => {
+interface InboxProps {
+  clock: ServerClock
+  /** The question to open. */
+  at: string | undefined
+}
+
+const Questions = ({ groups, clock, at }: InboxProps & { groups: readonly InboxGroup[] }) => {
   const ids = groups.flatMap(({ questions }) => questions.map(({ id }) => id))
-  const { place, go } = usePlace(ids)
+  const { place, go } = usePlace(ids, at)
   const { selected, toggle, all, clear } = useSelection(groups)
   const { notices, add } = useNotices()
   const { reportOne, reportBatch } = useReports(selected, add)
@@ -223,11 +240,11 @@ const Questions = ({ groups, clock }: { groups: readonly InboxGroup[]; clock: Se
   )
 }
 
-export const InboxPage = ({ clock }: { clock: ServerClock }) => {
+export const InboxPage = (props: InboxProps) => {
   const { data } = useInbox()
   return (
     <section className="inbox" aria-label="Inbox">
-      {data === undefined ? <Loading what="the questions" /> : <Questions groups={data.groups} clock={clock} />}
+      {data === undefined ? <Loading what="the questions" /> : <Questions groups={data.groups} {...props} />}
     </section>
   )
 }
