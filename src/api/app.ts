@@ -20,6 +20,7 @@ import type { StreamLimits } from './limits.ts'
 import { openapiDocument } from './openapi.ts'
 import { buildingPage, contentPolicy, failedPage, missingPage, refusedPage } from './html-pages.ts'
 import { mayBeAbsent, routes, type Route } from './routes.ts'
+import { prometheusText } from './prometheus.ts'
 import { sinkOf, type SinkLimits } from './sink.ts'
 
 export interface AppParts extends Omit<HandlerParts, 'login'> {
@@ -116,6 +117,15 @@ const streamEvents = async (c: Http, parts: AppParts): Promise<Response> => {
   return RESPONSE_ALREADY_SENT
 }
 
+/** A client that wants the counts as JSON says so; a scraper, and a person with curl, get the text format. */
+const wantsJson = (c: Http): boolean => /\bapplication\/json\b/.test(c.req.header('accept') ?? '')
+
+const scrape = async (c: Http, { context }: AppParts): Promise<Response> => {
+  parse(contract.noQuery, c.req.query(), 'query')
+  const { type, text } = await prometheusText(context.db)
+  return c.body(text, 200, { 'content-type': type })
+}
+
 const responseHeaders = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
@@ -209,6 +219,7 @@ const respondersOf = (parts: AppParts): Record<keyof typeof routes, Respond> => 
   return {
     ...json,
     listEvents: (c) => (wantsStream(c) ? streamEvents(c, parts) : json.listEvents(c)),
+    metrics: (c) => (wantsJson(c) ? json.metrics(c) : scrape(c, parts)),
     home: (c) => home(c, parts),
     asset: (c) => asset(c, parts),
     openapi: (c) => c.json(openapiDocument(parts.version)),

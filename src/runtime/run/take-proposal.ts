@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { isGivenBack } from '../../domain/task.ts'
 import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
+import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { findSecrets } from '../../recovery/policy/secret-text.ts'
 import { flagPattern } from '../../recovery/proposal/error-pattern.ts'
 import {
@@ -28,6 +29,10 @@ export interface ProposalSubject {
   signature: string
   output: string
 }
+
+/** Everything that a failed check printed. */
+export const outputOf = ({ stdout, stderr, spawnError = '' }: ObservedCheck): string =>
+  `${stdout}\n${stderr}\n${spawnError}`
 
 /** Whether proposals are read at all. */
 export const proposalsOn = ({ context, task }: Pick<RunContext, 'context' | 'task'>): boolean =>

@@ -95,10 +95,11 @@ const failedVerification = async (
   })
   const evidence: Evidence = { kind: 'check', check: failed, ...(await otherHarnessOf(runContext)) }
   const { diagnosis, step } = await chooseStoredRecovery(runContext.context, runContext.run, evidence)
+  const isLast = step.kind !== 'recover'
   const isInstall = step.kind === 'recover' && step.action.type === 'install'
   const proposed =
-    (await considerProposal(runContext, { failed, diagnosis }, 'listed')) ??
-    (isInstall ? undefined : await considerProposal(runContext, { failed, diagnosis }, 'any'))
+    (await considerProposal(runContext, { failed, diagnosis }, { turn: 'listed', isLast })) ??
+    (isInstall ? undefined : await considerProposal(runContext, { failed, diagnosis }, { turn: 'any', isLast }))
   if (proposed !== undefined) return proposed
   if (step.kind === 'recover' && scopeOf[step.action.type] === 'run') return carryOut(runContext, { diagnosis, step })
   await runContext.context.db.transaction(async (tx) => {
