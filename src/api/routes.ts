@@ -25,6 +25,8 @@ export interface Route {
   errors: readonly ErrorCode[]
   /** `open` = without a token or session. */
   access: 'owner' | 'open'
+  /** `person` = refused when it comes from a program that a run started. Every route that changes something says which. */
+  caller: 'person' | 'anyone'
   /** The header `Link` names the next page. */
   paged: boolean
 }
@@ -44,6 +46,7 @@ const read = <Path extends string, Query extends z.ZodObject, Answer extends z.Z
   answer,
   errors: path.includes(':id') ? (['NOT_FOUND'] as const) : ([] as const),
   access: 'owner' as const,
+  caller: 'anyone' as const,
   paged: false,
 })
 
@@ -70,6 +73,7 @@ const change = <Path extends string, Body extends z.ZodType | null, Answer exten
   answer,
   errors: path.includes(':id') ? (['NOT_FOUND', 'ILLEGAL', 'STALE'] as const) : ([] as readonly ErrorCode[]),
   access: 'owner' as const,
+  caller: 'person' as const,
   paged: false,
 })
 
@@ -287,6 +291,7 @@ export const commonErrors = ['INPUT_INVALID', 'UNAUTHORISED', 'FORBIDDEN_ORIGIN'
 /** Every error code of a route. */
 export const errorsOf = (route: Route): ErrorCode[] => [
   ...commonErrors,
+  ...(route.caller === 'person' ? (['FROM_A_RUN'] as const) : []),
   ...(route.method !== 'GET' ? (['MEDIA_TYPE', 'BODY_TOO_LARGE'] as const) : []),
   ...route.errors,
 ]

@@ -11,6 +11,7 @@ import type { CommandAction, Register } from './command-options.ts'
 import { runToEnd } from './end-by-signal.ts'
 import { exitOfError } from './exit.ts'
 import { createIo } from './io.ts'
+import { checkPersonHere } from './person-here.ts'
 import { safe } from './render.ts'
 import { repositoryOption, withRepository } from './repository-option.ts'
 
@@ -121,7 +122,11 @@ const parse = async (
     used = { command: command.name(), ...command.optsWithGlobals<{ repo?: string }>() }
   })
   const act = (action: CommandAction): void => {
-    chosen = async (io) => action(await withRepository(io, used.repo, used.command))
+    chosen = async (given) => {
+      const io = await withRepository(given, used.repo, used.command)
+      await checkPersonHere(io, used.command)
+      return action(io)
+    }
   }
   for (const register of await declarations(program, argv)) register(program, act)
   program.parse(argv, { from: 'user' })

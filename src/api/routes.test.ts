@@ -1,0 +1,11 @@
+import { expect, test } from 'vitest'
+import { errorsOf, routes, type Route } from './routes.ts'
+
+const all = Object.entries<Route>(routes)
+
+test('every route that changes something is closed to programs of a run, and says so', () => {
+  const opened = all.filter(([, route]) => route.method !== 'GET' && route.caller !== 'person')
+  expect(opened.map(([name]) => name)).toEqual([])
+  for (const [, route] of all)
+    expect(errorsOf(route).includes('FROM_A_RUN')).toBe(route.caller === 'person')
+})
