@@ -95,6 +95,12 @@ const actor = { by: said.exactOptional() }
 
 export const actorRequest = z.strictObject(actor).default({})
 
+export const confirmRequest = z.strictObject({
+  digest: z.string({ error: 'allowed: the digest of the change as shown' }).regex(/^[0-9a-f]{64}$/, {
+    error: 'allowed: the digest of the change as shown, 64 hexadecimal digits',
+  }),
+})
+
 export const retryRequest = z
   .strictObject({
     /** For every attempt from now on; an empty hint removes the present one. */
@@ -197,6 +203,7 @@ export type { RequeueJson as Requeue } from './responses/requeue.ts'
 export type { Challenge, LoginUrl, SessionKey, SessionView } from './responses/outcomes.ts'
 export type {
   ActivityView,
+  ConfigStateView,
   ChecksView,
   DiffView,
   DoctorView,

@@ -27,9 +27,7 @@ interface Caller {
 }
 
 const nearest = (pids: readonly number[]): { pid: number; signs: Sign[] } | undefined =>
-  pids
-    .map((pid) => ({ pid, signs: foreignSigns(pid, process.pid, markerName) }))
-    .find(({ signs }) => signs.length > 0)
+  pids.map((pid) => ({ pid, signs: foreignSigns(pid, process.pid, markerName) })).find(({ signs }) => signs.length > 0)
 
 const callerIn = (pids: readonly number[]): Caller | undefined => {
   const found = nearest(pids)

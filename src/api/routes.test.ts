@@ -6,6 +6,5 @@ const all = Object.entries<Route>(routes)
 test('every route that changes something is closed to programs of a run, and says so', () => {
   const opened = all.filter(([, route]) => route.method !== 'GET' && route.caller !== 'person')
   expect(opened.map(([name]) => name)).toEqual([])
-  for (const [, route] of all)
-    expect(errorsOf(route).includes('FROM_A_RUN')).toBe(route.caller === 'person')
+  for (const [, route] of all) expect(errorsOf(route).includes('FROM_A_RUN')).toBe(route.caller === 'person')
 })

@@ -275,6 +275,21 @@ export const routes = {
     ),
     errors: ['NOT_FOUND'] as const,
   },
+  getConfig: read(
+    '/config',
+    'Changes of the configuration that wait, and files that are not valid',
+    none,
+    views.configView,
+  ),
+  confirmConfig: {
+    ...change(
+      '/config/confirm',
+      'Confirms a change of the configuration that allows more, by the digest under which it was shown',
+      contract.confirmRequest,
+      views.configConfirmed,
+    ),
+    errors: ['ILLEGAL', 'STALE'] as const,
+  },
   createLogin: change('/login-codes', 'A URL that logs a browser in once', null, outcomes.loginUrl),
   drain: change('/drain', 'Starts no new run, and stops the engine when its runs have ended', null, outcomes.draining),
   shutdown: change('/shutdown', 'Stops the engine', null, outcomes.stopping),

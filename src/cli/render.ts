@@ -102,7 +102,10 @@ export const questionText = (paint: Paint, question: Parameters<typeof questionL
 
 export const statusLines = (paint: Paint, status: StatusView): string[] => {
   if (status.goals.length + status.endedLeftOut === 0)
-    return ['There are no goals yet. Try: unstuck run "<what you want done>"']
+    return [
+      ...status.notices.map((notice) => `${paint.warn('!')} ${safe(notice)}`),
+      'There are no goals yet. Try: unstuck run "<what you want done>"',
+    ]
   const questions = status.escalations.flatMap((entry) => questionText(paint, entry))
   const limits = status.limits.map(
     ({ account, harnesses, evidence, until }) =>
@@ -119,6 +122,7 @@ export const statusLines = (paint: Paint, status: StatusView): string[] => {
         ]),
     ...limits,
     ...engineLines(paint, status.engines),
+    ...status.notices.map((notice) => `${paint.warn('!')} ${safe(notice)}`),
     ...questions,
   ]
 }

@@ -155,6 +155,6 @@ const merged = (before: unknown, after: unknown, path: readonly string[]): unkno
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
 }
 
-/** What both allow: the old settings with only those changes that allow less. */
-export const narrowedSettings = <T extends object>(before: T, after: T): T =>
-  before === after ? before : (merged(before, after, []) as T)
+/** What both allow: the old settings with only those changes that allow less. `under` is the key under which they are in the table. */
+export const narrowedSettings = <T extends object>(before: T, after: T, ...under: string[]): T =>
+  before === after ? before : (merged(before, after, under) as T)

@@ -19,6 +19,7 @@ import { migration as questions } from './migrations/0013-questions.ts'
 import { migration as takenOver } from './migrations/0014-taken-over.ts'
 import { migration as policy } from './migrations/0015-policy.ts'
 import { migration as proposals } from './migrations/0016-proposals.ts'
+import { migration as config } from './migrations/0018-config.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -36,6 +37,7 @@ export const migrations: readonly string[] = [
   takenOver,
   policy,
   proposals,
+  config,
 ]
 
 const uniqueViolation = '23505'

@@ -91,6 +91,7 @@ describe('every answer is what the table says', () => {
     metrics: () => ({ path: '/metrics' }),
     report: () => ({ path: '/report?since=2020-01-01T00:00:00Z' }),
     doctor: () => ({ path: '/doctor' }),
+    getConfig: () => ({ path: '/config' }),
     snapshots: () => ({ path: '/snapshots' }),
     agents: () => ({ path: '/agents' }),
     listGoals: () => ({ path: '/goals' }),

@@ -41,7 +41,7 @@ const goal = () => ({
 })
 const status = () => ({
   ...{ at: new Date().toISOString(), lastEvent: 1, goals: [goal()], endedLeftOut: 0 },
-  ...{ escalations: [], agents: [], engines: [], limits: [] },
+  ...{ escalations: [], agents: [], engines: [], limits: [], notices: [] },
 })
 const responses: Record<string, () => unknown> = {
   '/health': () => ({ ok: true, root, store: 'embedded' }),

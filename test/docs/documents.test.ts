@@ -132,7 +132,7 @@ describe('the example of `unstuck status` in README', () => {
     return { ...task, run: null, nextStep: step === undefined ? null : { ...step, at: step.at?.toISOString() } }
   }
   const status = {
-    ...{ at: now.toISOString(), endedLeftOut: 0, escalations: [], limits: [], engines: [] },
+    ...{ at: now.toISOString(), endedLeftOut: 0, escalations: [], limits: [], engines: [], notices: [] },
     goals: [
       {
         ...{ id: 'g-4k2m9xqa', title: 'Speed up the parser', state: 'active', reason: '', stillFailing: [] },

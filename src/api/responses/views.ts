@@ -67,6 +67,21 @@ const accountLimit = z.strictObject({
   ...{ account: text, harnesses: names, evidence: text, until: time },
   ...{ taskId: id('t'), runId: id('r'), openedAt: time },
 })
+const waitingChange = z.strictObject({
+  digest: text,
+  /** Secrets are redacted. */
+  changes: z.array(z.strictObject({ key: text, before: text, after: text })),
+})
+export const configView = z.array(
+  z.strictObject({
+    /** Host and folder of the checkout. */
+    place: text,
+    waiting: waitingChange.nullable(),
+    rejected: z.array(text),
+  }),
+)
+export type ConfigStateView = z.infer<typeof configView>
+export const configConfirmed = z.strictObject({ digest: text })
 export const status = z.strictObject({
   at: time,
   /** Every event up to this number is reflected in this response: follow the events after it. */
@@ -79,6 +94,8 @@ export const status = z.strictObject({
   engines: z.array(engine),
   /** Accounts on which no agent is launched before `until`. */
   limits: z.array(accountLimit),
+  /** What the owner should know: settings that wait or are not valid, and what agents were refused. */
+  notices: z.array(text),
 })
 export type StatusView = z.infer<typeof status>
 const counts = z.record(text, count)

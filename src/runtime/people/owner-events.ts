@@ -5,7 +5,8 @@ const listText = (value: unknown): string => (Array.isArray(value) ? value.map(S
 
 export const ownerEvents: EventTypes = {
   'config.reloaded': {
-    meaning: 'a change of the configuration, the policy or the verify contract was taken over; names the keys, not the values',
+    meaning:
+      'a change of the configuration, the policy or the verify contract was taken over; names the keys, not the values',
     sentence: (p) =>
       `changed settings apply: ${listText(p.keys)}${listText(p.frozen) === '' ? '' : `; kept until the runs that use them end: ${listText(p.frozen)}`}`,
   },
@@ -25,6 +26,7 @@ export const ownerEvents: EventTypes = {
   },
   'person_only.refused': {
     meaning: 'a program that an agent started asked for what only a person may do; it was refused',
-    sentence: (p) => `${payloadText(p, 'program')}, started by an agent, asked for ${payloadText(p, 'door')} and was refused`,
+    sentence: (p) =>
+      `${payloadText(p, 'program')}, started by an agent, asked for ${payloadText(p, 'door')} and was refused`,
   },
 }

@@ -24,6 +24,7 @@ import { addSpend, noSpend } from '../../domain/budget.ts'
 import { stateOf, type Task } from '../../domain/task.ts'
 import { findBranches, missingBranchText, usableLandCommand, type FindBranches } from '../landing/goal-branch.ts'
 import { goalBranch, type Context } from '../core/context.ts'
+import { noticesOf } from './notices.ts'
 import { waitingOn, type TaskFacts, type WaitingOn } from './waiting-on.ts'
 
 /** Settings that decide why a task waits. */
@@ -201,7 +202,18 @@ export const statusView = async (db: Queryable, ended: number, { find, queue: se
   const goals = await goalViews(db, shown, shared, find)
   const { escalations, queue, now } = shared
   const { agents, engines, limits } = queue
-  return { at: now.toISOString(), lastEvent, goals, endedLeftOut: leftOut, escalations, agents, engines, limits }
+  const notices = await noticesOf(db)
+  return {
+    at: now.toISOString(),
+    lastEvent,
+    goals,
+    endedLeftOut: leftOut,
+    escalations,
+    agents,
+    engines,
+    limits,
+    notices,
+  }
 }
 
 /** One goal as in `statusView`, or undefined. */
