@@ -140,6 +140,8 @@ describe('every answer is what the table says', () => {
     'forgetPath',
     'drain',
     'shutdown',
+    // Needs a change that waits: test/waits/reload.test.ts.
+    'confirmConfig',
   ]
 
   test('each route of the table has a call here', () => {
