@@ -19,6 +19,7 @@ import type { EventHub } from './event-hub.ts'
 import { checkFilter, handlersOf, type HandlerParts } from './handlers.ts'
 import type { StreamLimits } from './limits.ts'
 import { openapiDocument } from './openapi.ts'
+import { personOnly, type Ends } from './person-only.ts'
 import { buildingPage, contentPolicy, failedPage, missingPage, refusedPage } from './html-pages.ts'
 import { mayBeAbsent, routes, type Route } from './routes.ts'
 import { prometheusText } from './prometheus.ts'
@@ -232,11 +233,24 @@ const respondersOf = (parts: AppParts): Record<keyof typeof routes, Respond> => 
   }
 }
 
+/** None for a request that was made within this process. */
+const endsOf = (c: Http): Ends => {
+  const socket = (c.env as Partial<HttpBindings> | undefined)?.incoming?.socket
+  return { localPort: socket?.localPort, remotePort: socket?.remotePort }
+}
+
 /** Every route of the table; other methods of a known path get 405 with the allowed ones. */
 const addRoutes = (app: Hono<Env>, parts: AppParts): void => {
   const respond = respondersOf(parts)
+  const checkPerson = personOnly(parts.context)
   const all = Object.entries<Route>(routes)
-  for (const [name, { method, path }] of all) app.on(method, path, (c) => respond[name as keyof typeof routes](c))
+  for (const [name, { method, path, caller }] of all)
+    app.on(method, path, async (c) => {
+      if (caller === 'person') await checkPerson(`${method} ${path}`, endsOf(c))
+      // A person who has just edited a file expects the next command to know it.
+      if (method !== 'GET') await parts.context.refreshSettings?.()
+      return respond[name as keyof typeof routes](c)
+    })
   for (const [path, group] of Map.groupBy(all, ([, route]) => route.path)) {
     const methods = group.map(([, { method }]) => method)
     const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))

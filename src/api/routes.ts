@@ -9,6 +9,7 @@ import * as entities from './responses/entities.ts'
 import * as grants from './responses/grants.ts'
 import { notificationSchema } from './responses/notifications.ts'
 import * as inbox from './responses/inbox.ts'
+import { change, list, ofRun, open, read } from './route-rows.ts'
 import { requeue } from './responses/requeue.ts'
 import * as runTools from './responses/run-tool-responses.ts'
 import * as outcomes from './responses/outcomes.ts'
@@ -28,65 +29,11 @@ export interface Route {
   errors: readonly ErrorCode[]
   /** `open` = without a token or session; `run` = with the token of the run that the path names, and no other. */
   access: 'owner' | 'open' | 'run'
+  /** `person` = refused when it comes from a program that a run started. Every route that changes something says which. */
+  caller: 'person' | 'anyone'
   /** The header `Link` names the next page. */
   paged: boolean
 }
-
-const read = <Path extends string, Query extends z.ZodObject, Answer extends z.ZodType>(
-  path: Path,
-  summary: string,
-  query: Query,
-  answer: Answer,
-) => ({
-  method: 'GET' as const,
-  path,
-  summary,
-  query,
-  body: null,
-  status: 200 as const,
-  answer,
-  errors: path.includes(':id') ? (['NOT_FOUND'] as const) : ([] as const),
-  access: 'owner' as const,
-  paged: false,
-})
-
-/** NOT_FOUND, because a filter by an unknown id is refused. */
-const list = <Path extends string, Query extends z.ZodObject, Answer extends z.ZodType>(
-  path: Path,
-  summary: string,
-  query: Query,
-  answer: Answer,
-) => ({ ...read(path, summary, query, z.array(answer)), errors: ['NOT_FOUND'] as const, paged: true })
-
-const change = <Path extends string, Body extends z.ZodType | null, Answer extends z.ZodType>(
-  path: Path,
-  summary: string,
-  body: Body,
-  answer: Answer,
-) => ({
-  method: 'POST' as const,
-  path,
-  summary,
-  query: contract.noQuery,
-  body,
-  status: 200 as const,
-  answer,
-  errors: path.includes(':id') ? (['NOT_FOUND', 'ILLEGAL', 'STALE'] as const) : ([] as readonly ErrorCode[]),
-  access: 'owner' as const,
-  paged: false,
-})
-
-/** Served without a token or session. */
-const open = <Row extends object>(row: Row): Omit<Row, 'access'> & { access: 'open' } => ({ ...row, access: 'open' })
-
-/** Served to the agent of that run only. */
-const ofRun = <Row extends object>(
-  row: Row,
-): Omit<Row, 'access' | 'errors'> & { access: 'run'; errors: ErrorCode[] } => ({
-  ...row,
-  access: 'run',
-  errors: ['NOT_FOUND', 'ILLEGAL', 'TOO_MANY'],
-})
 
 const none = contract.noQuery
 
@@ -330,6 +277,21 @@ export const routes = {
     contract.notificationsQuery,
     z.array(notificationSchema),
   ),
+  getConfig: read(
+    '/config',
+    'Changes of the configuration that wait, and files that are not valid',
+    none,
+    views.configView,
+  ),
+  confirmConfig: {
+    ...change(
+      '/config/confirm',
+      'Confirms a change of the configuration that allows more, by the digest under which it was shown',
+      contract.confirmRequest,
+      views.configConfirmed,
+    ),
+    errors: ['ILLEGAL', 'STALE'] as const,
+  },
   createLogin: change('/login-codes', 'A URL that logs a browser in once', null, outcomes.loginUrl),
   drain: change('/drain', 'Starts no new run, and stops the engine when its runs have ended', null, outcomes.draining),
   shutdown: change('/shutdown', 'Stops the engine', null, outcomes.stopping),
@@ -346,6 +308,7 @@ export const commonErrors = ['INPUT_INVALID', 'UNAUTHORISED', 'FORBIDDEN_ORIGIN'
 /** Every error code of a route. */
 export const errorsOf = (route: Route): ErrorCode[] => [
   ...commonErrors,
+  ...(route.caller === 'person' ? (['FROM_A_RUN'] as const) : []),
   ...(route.method !== 'GET' ? (['MEDIA_TYPE', 'BODY_TOO_LARGE'] as const) : []),
   ...route.errors,
 ]

@@ -11,6 +11,7 @@ import type { CommandAction, Register } from './command-options.ts'
 import { runToEnd } from './end-by-signal.ts'
 import { exitOfError } from './exit.ts'
 import { createIo } from './io.ts'
+import { checkPersonHere } from './person-here.ts'
 import { safe } from './render.ts'
 import { repositoryOption, withRepository } from './repository-option.ts'
 
@@ -32,6 +33,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   explain: () => import('./commands/explain.ts'),
   policy: () => import('./commands/policy.ts'),
   notify: () => import('./commands/notify.ts'),
+  config: () => import('./commands/config.ts'),
   doctor: () => import('./commands/doctor.ts'),
   init: () => import('./commands/init.ts'),
   inbox: () => import('./commands/inbox.ts'),
@@ -124,7 +126,11 @@ const parse = async (
     used = { command: command.name(), ...command.optsWithGlobals<{ repo?: string }>() }
   })
   const act = (action: CommandAction): void => {
-    chosen = async (io) => action(await withRepository(io, used.repo, used.command))
+    chosen = async (given) => {
+      const io = await withRepository(given, used.repo, used.command)
+      await checkPersonHere(io, used.command)
+      return action(io)
+    }
   }
   for (const register of await declarations(program, argv)) register(program, act)
   program.parse(argv, { from: 'user' })
