@@ -19,6 +19,7 @@ import {
   variableName,
   wholeNumber,
 } from './config-values.ts'
+import { loopSection } from './config-loop.ts'
 import { recoverySections } from './config-recovery.ts'
 import { driverNames, isKnownHarness, type DriverName } from './harness/names.ts'
 import { defaultLoopSettings } from './recovery/doom-loop.ts'
@@ -257,6 +258,7 @@ export const sections = {
         'A CLI is ended after this many retries of its own; the error that it retried is then the failure. -1 = never.',
     }),
   }),
+  loop: loopSection,
   remote: z.strictObject({
     timeoutSeconds: numberOfSeconds(1).default(300).meta({
       meaning:
@@ -300,6 +302,7 @@ export const configSchema = z.strictObject({
   policyRecovery: sections.policyRecovery.prefault({}),
   stall: sections.stall.prefault({}),
   doomLoop: sections.doomLoop.prefault({}),
+  loop: sections.loop.prefault({}),
   remote: sections.remote.prefault({}),
   playbooks: sections.playbooks.prefault({}),
   deniedPaths: listOf(pathRule, 'allowed: a list of paths or globs')

@@ -46,3 +46,10 @@ export interface LoopState extends RoleTurn {
 /** "iteration 2 of 20, tester" */
 export const turnText = ({ iteration, limit, role }: Pick<LoopState, 'iteration' | 'limit' | 'role'>): string =>
   `iteration ${iteration}${limit === null ? '' : ` of ${limit}`}, ${role}`
+
+/** For a view: the turn, or what happens between two turns. */
+export const loopText = (loop: Pick<LoopState, 'iteration' | 'limit' | 'role' | 'stage'>): string => {
+  if (loop.stage === 'turn') return turnText(loop)
+  const [iteration = ''] = turnText(loop).split(',')
+  return `${iteration}, ${{ tests: 'checks', landing: 'complete', asked: 'over' }[loop.stage]}`
+}

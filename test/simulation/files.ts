@@ -75,6 +75,7 @@ export const createFiles = ({ git, processes, wall }: Below, start: Record<strin
       if (node.kind === 'dir') throw new Error(`EISDIR: ${path}`)
       return node.text
     },
+    readBytesSync: (path) => Buffer.from(textAt(path)),
     readdirSync: (path) => {
       const tree = workTreeOf(path)
       const names = [...(tree?.files.keys() ?? [])]

@@ -56,7 +56,11 @@ const checklistGate = ({ checklist }: GateFacts): Gate => {
 const evidenceGate = ({ review, wrongEvidence }: GateFacts): Gate => {
   const count = review.ok ? review.evidence.length : 0
   if (wrongEvidence.length > 0) return gate('evidence', false, wrongEvidence.slice(0, named).join('; '))
-  return gate('evidence', true, count === 0 ? 'the reviewer named none' : `${count} file(s) are as the reviewer named them`)
+  return gate(
+    'evidence',
+    true,
+    count === 0 ? 'the reviewer named none' : `${count} file(s) are as the reviewer named them`,
+  )
 }
 
 const questionsGate = ({ openQuestions }: GateFacts): Gate =>
@@ -81,9 +85,11 @@ export const openText = (gates: readonly Gate[]): string =>
 export const iterationSignature = (tests: IterationTests | null, tree: string, gates: readonly Gate[]): string => {
   if (tests?.state === 'failed') return tests.signature === '' ? '' : `tests ${tests.signature}`
   if (tree === '') return ''
-  return `gates ${digestOf(`${tree}\n${failing(gates)
-    .map(({ name, detail }) => `${name} ${normalised(detail)}`)
-    .join('\n')}`)}`
+  return `gates ${digestOf(
+    `${tree}\n${failing(gates)
+      .map(({ name, detail }) => `${name} ${normalised(detail)}`)
+      .join('\n')}`,
+  )}`
 }
 
 /** How many of the newest signatures are equal. An empty one is unknown, so it is equal to nothing. */

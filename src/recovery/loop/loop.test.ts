@@ -108,7 +108,16 @@ const facts = (more: Partial<GateFacts>): GateFacts => ({
   ...more,
 })
 const state = (more: Partial<LoopState>): LoopState => ({
-  ...{ iteration: 1, role: 'reviewer', stage: 'turn', limit: 20, before: null, tests: passed, signatures: [], open: '' },
+  ...{
+    iteration: 1,
+    role: 'reviewer',
+    stage: 'turn',
+    limit: 20,
+    before: null,
+    tests: passed,
+    signatures: [],
+    open: '',
+  },
   ...more,
 })
 const end = (gates: GateFacts, more: Partial<LoopState> = {}, threshold = 3) =>

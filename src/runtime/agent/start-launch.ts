@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path'
 import { keepAliveMs } from '../../domain/lease.ts'
-import { lastLaunch, type Launch, type LaunchCorrections } from '../../domain/run.ts'
+import { lastLaunch, limitedSpend, type Launch, type LaunchCorrections } from '../../domain/run.ts'
 import type { LaunchLine } from '../../harness/driver.ts'
 import type { Capabilities } from '../../harness/capabilities.ts'
 import type { LaunchSpec, Shim } from '../../process/shim-protocol.ts'
@@ -24,6 +24,7 @@ import { packageVariables } from '../core/package-variables.ts'
 import { portLines, portVariables } from '../core/reserved-ports.ts'
 import { passedVariables, saveProgress, workTreeOf, type RunContext } from '../core/run-context.ts'
 import { earlierReport } from './progress-summary.ts'
+import { turnBrief } from './turn-brief.ts'
 
 const graceMs = 5_000
 const lineMaxBytes = 1024 * 1024
@@ -38,12 +39,14 @@ const hostText = (runContext: RunContext): string =>
 
 const promptOf = (runContext: RunContext, launch: Launch): string => {
   if ((launch.resumeSession !== null || launch.ask !== undefined) && launch.hint !== null) return launch.hint
+  const { loop } = runContext.run
   const brief = buildBrief({
     goal: runContext.goal,
     task: runContext.task,
     allowedPaths: runContext.fence ?? runContext.task.allowedPaths,
     deniedPaths: deniedTexts(runContext),
     roleText: defaultRoleText[runContext.task.role],
+    ...(loop === null ? {} : turnBrief(runContext, loop)),
     hostText: hostText(runContext),
     failures: [launch.hint ?? '', earlierReport(runContext) ?? ''].filter((text) => text !== ''),
     runDir: runContext.paths.agentDir,
@@ -61,9 +64,16 @@ const writePrompt = (runContext: RunContext, launch: Launch): { prompt: string; 
   return { prompt, promptFile }
 }
 
+/** A role of a loop may have a model of its own. That of the task belongs to the harness of the task. */
+const modelOf = ({ context, harness, run, task }: RunContext): string | null | undefined => {
+  const own = run.loop === null ? undefined : context.config().loop.roles[run.loop.role]
+  if (own?.model !== undefined && (own.harness ?? run.harness) === run.harness) return own.model
+  return run.harness === task.harness ? (task.model ?? harness.model) : harness.model
+}
+
 const lineOf = (runContext: RunContext, launch: Launch, can: Capabilities): LaunchLine => {
   const { harness, driver, paths, task } = runContext
-  const model = task.model ?? harness.model
+  const model = modelOf(runContext)
   return driver.launch({
     can,
     ...writePrompt(runContext, launch),
@@ -84,7 +94,8 @@ const lineOf = (runContext: RunContext, launch: Launch, can: Capabilities): Laun
 
 const specOf = (runContext: RunContext, line: LaunchLine): LaunchSpec => {
   const { context, goal, run } = runContext
-  const left = ((goal.limits.runSeconds ?? Number.MAX_SAFE_INTEGER / 1000) - run.spend.seconds) * 1000
+  const spent = limitedSpend(run, goal.spend).run.seconds
+  const left = ((goal.limits.runSeconds ?? Number.MAX_SAFE_INTEGER / 1000) - spent) * 1000
   return {
     marker: run.id,
     argv: line.argv,
@@ -100,6 +111,10 @@ const specOf = (runContext: RunContext, line: LaunchLine): LaunchSpec => {
   }
 }
 
+/** For programs that play several roles. */
+const turnVariables = ({ run: { loop } }: RunContext): Record<string, string> =>
+  loop === null ? {} : { UNSTUCK_ROLE: loop.role, UNSTUCK_ITERATION: String(loop.iteration) }
+
 const environmentOf = (runContext: RunContext, line: LaunchLine): Record<string, string> =>
   allowedEnvironment(
     runContext.context.environment,
@@ -109,6 +124,7 @@ const environmentOf = (runContext: RunContext, line: LaunchLine): Record<string,
       ...packageVariables(runContext.context.ports.files, workTreeOf(runContext)),
       ...portVariables(runContext.ports),
       UNSTUCK_RUN_DIR: runContext.paths.agentDir,
+      ...turnVariables(runContext),
     },
   )
 
@@ -128,6 +144,8 @@ const firstLaunch = (corrections: LaunchCorrections): Launch => ({
 export const correctedLaunch = (last: Launch, change: NextLaunch): Launch => ({
   number: last.number + 1,
   ...change,
+  ...(last.turn === undefined ? {} : { turn: last.turn }),
+  ...(last.harness === undefined ? {} : { harness: last.harness }),
   ...notStarted,
 })
 

@@ -10,6 +10,8 @@ export interface Files {
   existsSync(path: string): boolean
   mkdirSync(path: string, options: { recursive: true; mode?: number }): unknown
   readFileSync(path: string, encoding: 'utf8'): string
+  /** The bytes of a file, for a digest. */
+  readBytesSync(path: string): Uint8Array
   readdirSync(path: string): string[]
   realpathSync(path: string): string
   /** Replaces `to` in one step. */
@@ -32,6 +34,7 @@ export interface Files {
 
 export const realFiles: Files = {
   ...fs,
+  readBytesSync: (path) => fs.readFileSync(path),
   // The shim of an earlier engine may still write a last file into the folder; then the removal is retried.
   rmSync: (path, options) => fs.rmSync(path, { ...options, maxRetries: 5 }),
   userId: () => process.geteuid?.(),

@@ -26,10 +26,10 @@ interface Work {
   done: Promise<void>
 }
 
-/** Everything that the executor of a run needs, with the driver of the task's harness. */
+/** Everything that the executor of a run needs, with the driver of its harness, which a role of a loop may have chosen. */
 export const runContextFor = (context: Context, parts: { goal: Goal; task: Task; run: Run }): RunContext => {
   const config = context.config()
-  const { harness, driver } = harnessNamed(config, parts.task.harness)
+  const { harness, driver } = harnessNamed(config, parts.run.harness)
   return createRunContext(context, { ...parts, driver, harness })
 }
 

@@ -3,6 +3,7 @@ import type { StoredEvent } from '../../store/event.ts'
 import { editSentence } from './edit-sentence.ts'
 import { counted, followedBy, movedRefs, payloadText, withoutLabel, type EventTypes } from './event-text.ts'
 import { goalEvents } from './goal-events.ts'
+import { loopEvents } from './loop-events.ts'
 import { reworkEvents } from './rework-events.ts'
 import {
   cancelledText,
@@ -23,6 +24,7 @@ import {
 /** What each type of event means, and its sentence. docs/events.md is generated from this; a test fails for a type that is missing. */
 export const eventTypes: EventTypes = {
   ...goalEvents,
+  ...loopEvents,
   ...reworkEvents,
   'task.created': {
     meaning: 'a task was queued',

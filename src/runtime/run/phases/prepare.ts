@@ -17,6 +17,7 @@ import { detectEarly } from '../../harness/detected-capabilities.ts'
 import { fillPackagePool } from '../../checks/fill-package-pool.ts'
 import { recover } from '../carry-out.ts'
 import { collectGivenBack } from '../collect-given-back.ts'
+import { beginLoop } from '../loop/begin-loop.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
 import { changeModes } from '../../agent/change-modes.ts'
 import { effectiveMatcher } from '../../core/effective-paths.ts'
@@ -214,6 +215,7 @@ export const prepare: Phase = async (runContext) => {
   if (goal.repoMode !== 'direct') await excludeLeftOut(runContext)
   await resumeFromEarlier(runContext, base)
   if (goal.repoMode !== 'direct') await reportConflict(runContext)
+  if (runContext.task.kind === 'loop') return beginLoop(runContext, base)
   await saveProgress(runContext, { phase: 'launch', baseCommit: base })
   return 'on'
 }

@@ -25,6 +25,7 @@ import { checkWork, passedOnBase, passedWithout } from '../check-work.ts'
 import { discardCheckWorkspace, makeCheckWorkspace, type CheckWorkspaceProblem } from '../check-workspace.ts'
 import { resolveFeedback, resolveKeptTests, resolveWeakened } from '../resolve-feedback.ts'
 import { endLeftRunning } from '../end-left-running.ts'
+import { isIterationTest, testedIteration } from '../loop/iteration-tests.ts'
 import { removedFailures } from '../removed-tests.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
 import { collectedWork, excludedNotes, isUnchanged, leftOutNotes } from '../../agent/collected.ts'
@@ -92,6 +93,8 @@ const failedVerification = async (
   const evidence: Evidence = { kind: 'check', check: failed, ...(await otherHarnessOf(runContext)) }
   const { diagnosis, step } = await chooseStoredRecovery(runContext.context, runContext.run, evidence)
   if (step.kind === 'recover' && scopeOf[step.action.type] === 'run') return carryOut(runContext, { diagnosis, step })
+  if (isIterationTest(runContext.run))
+    return testedIteration(runContext, { tree: runContext.run.tree ?? '', results: report.results, verdict, failed })
   await runContext.context.db.transaction(async (tx) => {
     await requireLease(tx, runContext.run)
     await resolveRemaining(tx, runContext, false, `${failed.command} failed as well`)
@@ -225,6 +228,20 @@ const passedVerification = async (
   return 'on'
 }
 
+/** The checks of an iteration passed. Weakened tests are for the tester and the reviewer here; the last verification decides about them. */
+const passedIteration = async (
+  runContext: RunContext,
+  { found, verdict }: Work,
+  report: JudgedReport,
+): Promise<PhaseResult> => {
+  await runContext.context.db.transaction(async (tx) => {
+    await recordFindings(tx, runContext.run, report.findings)
+    await resolveRepairs(tx, runContext, report)
+    await saveProgress(runContext, { verdict: { ...verdict, checks: report.results } }, tx)
+  })
+  return testedIteration(runContext, { tree: found.tree, results: report.results, verdict })
+}
+
 const withoutRepeats = (weakened: readonly Weakening[]): Weakening[] => [
   ...new Map(weakened.map((each) => [weakeningText(each), each])).values(),
 ]
@@ -249,6 +266,7 @@ const verifyChanged = async (runContext: RunContext, { found, planned, verdict }
     },
   }
   if (report.failed !== undefined) return failedVerification(runContext, report, work.verdict)
+  if (isIterationTest(runContext.run)) return passedIteration(runContext, work, report)
   if (report.results.length === 0 && !isDocumentation(verdict.changedPaths))
     return recover(runContext, { kind: 'unverified', reason: nothingRan }, { source: 'verification' })
   return (
@@ -278,7 +296,7 @@ const verifyClean = async (runContext: RunContext): Promise<PhaseResult> => {
   // Read again: a failed install was removed from the verdict.
   const work = await workOf(runContext)
   if (notReady !== undefined) return withoutClone(runContext, work, notReady)
-  if (!isUnchanged(work.found)) return verifyChanged(runContext, work)
+  if (!isUnchanged(work.found) || isIterationTest(runContext.run)) return verifyChanged(runContext, work)
   const { planned, verdict } = work
   return verifyUnchanged(runContext, {
     planned,

@@ -1,0 +1,86 @@
+/**
+ * Part of phase `prepare` for a task of kind `loop`: the run continues with the same turn of the same iteration in which the run before
+ * it ended, on its files and reports. Without such a run it begins with the planner.
+ */
+import { loopRoles, type LoopState } from '../../../domain/loop.ts'
+import type { Run } from '../../../domain/run.ts'
+import { limitFrom } from '../../../recovery/loop/iteration.ts'
+import { listRuns } from '../../../store/run.ts'
+import { collectNow } from '../../agent/collected.ts'
+import { loopBefore } from '../../agent/resume-from.ts'
+import { bringReports, writeOwnReport } from '../../agent/turn-reports.ts'
+import { saveProgress, workTreeOf, type RunContext } from '../../core/run-context.ts'
+import type { PhaseResult } from '../phase.ts'
+import { startTurn } from './start-turn.ts'
+
+const freshLoop = (most: number): LoopState => ({
+  ...{ iteration: 1, role: 'planner', stage: 'turn', limit: limitFrom(1, most) },
+  ...{ before: null, tests: null, signatures: [], open: '' },
+})
+
+/** The iteration after one that ended: by a question to a person, or because its work did not land. */
+const nextAfter = (loop: LoopState, why: string): LoopState => ({
+  ...{ ...loop, iteration: loop.iteration + 1, role: 'planner', stage: 'turn', tests: null },
+  open: loop.stage === 'landing' ? why : loop.open,
+})
+
+/** Where the loop goes on. A person's retry begins a new count of iterations, and earlier repetitions are forgotten. */
+const continued = (runContext: RunContext, { loop, epoch, errorMeta }: Run & { loop: LoopState }): LoopState => {
+  const { task, context } = runContext
+  const most = context.config().loop.max_iterations
+  const isOver = loop.stage === 'asked' || loop.stage === 'landing'
+  const at = isOver ? nextAfter(loop, errorMeta?.message ?? 'the work was complete and could not be merged') : loop
+  const isNewCount = epoch <= task.countFromEpoch
+  const isBeyond = at.limit !== null && at.iteration > at.limit
+  return {
+    ...{ ...at, stage: 'turn' },
+    ...(isNewCount || isBeyond ? { limit: limitFrom(at.iteration, most) } : {}),
+    ...(isNewCount ? { signatures: [] } : {}),
+  }
+}
+
+const reads = (loop: LoopState): boolean => loop.role !== 'worker'
+
+/**
+ * Roles that do not change the work get it as it was when their turn began. On another base it is other work, so what the worker and
+ * the checks did for this iteration has to be done again.
+ */
+const atTurn = async (runContext: RunContext, loop: LoopState, isSameBase: boolean): Promise<LoopState> => {
+  const { context } = runContext
+  const { tree } = await collectNow(runContext)
+  if (!reads(loop)) return { ...loop, before: tree, tests: null }
+  if (isSameBase && loop.before !== null) {
+    if (loop.before !== tree)
+      await context.ports.git.revertFiles(context.shadow, {
+        ...{ before: loop.before, after: tree, workTree: workTreeOf(runContext) },
+      })
+    return loop
+  }
+  const isTested = loopRoles.indexOf(loop.role) > loopRoles.indexOf('worker')
+  return { ...loop, role: isTested ? 'worker' : loop.role, before: tree, tests: null }
+}
+
+const loopOf = async (runContext: RunContext, before: Run | undefined, base: string): Promise<LoopState> => {
+  const most = runContext.context.config().loop.max_iterations
+  if (before?.loop == null) return freshLoop(most)
+  const at = continued(runContext, { ...before, loop: before.loop })
+  // Without the plan, which another host has, the roles after the planner could not work.
+  const hasPlan = bringReports(runContext, before.id)
+  return atTurn(runContext, hasPlan ? at : { ...at, role: 'planner', tests: null }, before.baseCommit === base)
+}
+
+/** What a person asked for, in full: the brief holds only a part of a long text. */
+const goalText = ({ goal, task }: RunContext): string =>
+  [`# ${task.title}`, task.instructions === '' ? goal.requirement : task.instructions]
+    .concat(task.instructions === goal.requirement ? [] : ['# The goal that the task is part of', goal.requirement])
+    .join('\n\n')
+
+export const beginLoop = async (runContext: RunContext, base: string): Promise<PhaseResult> => {
+  const { context, run } = runContext
+  // Stored first: the work is compared with it.
+  if (run.baseCommit !== base) await saveProgress(runContext, { baseCommit: base })
+  const before = loopBefore(await listRuns(context.db, { taskId: run.taskId }), run.number)
+  const loop = await loopOf(runContext, before, base)
+  writeOwnReport(runContext, 'goal.md', goalText(runContext))
+  return startTurn(runContext, loop.before === null ? { ...loop, before: (await collectNow(runContext)).tree } : loop)
+}

@@ -1,0 +1,219 @@
+/**
+ * A task of kind `loop` through the whole engine: planner, worker, tester and reviewer take turns until the reviewer's promise and all
+ * gates hold. The agents are a program that reads its role from the environment.
+ */
+import type { ChildProcess } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
+import { killable } from '../support/killable.ts'
+
+/** What the program of every role knows. `seen` keeps its prompt and what it found, one file a turn. */
+const roles = (name: string): string => `
+const { UNSTUCK_ROLE: role, UNSTUCK_ITERATION: iteration, UNSTUCK_RUN_DIR: dir } = process.env
+const round = Number(iteration)
+const prompt = args.join(' ')
+const report = (file, text) => put(join(dir, file), text)
+const found = (file) => existsSync(join(dir, file)) ? readFileSync(join(dir, file), 'utf8') : ''
+const seen = (more = {}) => put('TOP/seen/${name}/' + iteration + '-' + role + '.json', JSON.stringify({ prompt, ...more }))
+const answer = (value) => put('answer.js', 'module.exports = ' + value)
+const sha256 = async (path) => (await import('node:crypto')).createHash('sha256').update(readFileSync(path)).digest('hex')
+const promise = (evidence = []) => report('review.json', JSON.stringify({ promise: 'LOOP_COMPLETE', evidence }))
+`
+
+const agents: Record<string, string> = {
+  // Fails, then leaves a box open, then is complete. Its tester and its reviewer do what their roles may not do.
+  story: `
+    if (role === 'planner') { if (round === 1) report('plan.md', '# Plan\\n- [ ] answer\\n- [ ] notes\\n'); seen() }
+    if (role === 'worker') {
+      answer(round === 1 ? 41 : 42)
+      if (round === 3) { put('notes.md', 'n'); report('plan.md', found('plan.md').replaceAll('[ ]', '[x]')) }
+      report('implementation.md', 'round ' + round)
+      seen({ report: found('test-report.md'), review: found('review.md') })
+    }
+    if (role === 'tester') {
+      seen({ results: found('test-results.json'), output: found('test-output.txt') })
+      report('test-report.md', 'answer.js:1 is wrong in round ' + round)
+      if (round === 1) { answer(42); put('stray.txt', 's'); report('plan.md', '- [x] answer\\n- [x] notes\\n'); report('test-results.json', '{"state":"passed"}') }
+    }
+    if (role === 'reviewer') {
+      seen({ files: [existsSync('stray.txt'), readFileSync('answer.js', 'utf8')], plan: found('plan.md'), results: found('test-results.json') })
+      report('review.md', 'round ' + round)
+      promise([{ path: 'answer.js', sha256: await sha256('answer.js') }])
+      console.log('<promise>LOOP_COMPLETE</promise>')
+    }`,
+  // Says the promise only where an agent's output may hold anything.
+  talker: `if (role === 'worker') answer(42 + round * 0)
+    if (role === 'reviewer') { put(join(dir, 'transcript.txt'), '<promise>LOOP_COMPLETE</promise>'); console.log('<promise>LOOP_COMPLETE</promise>') }`,
+  // Every iteration changes something, and the reviewer names a file that is not as it says.
+  restless: `if (role === 'worker') { answer(42); put('turn.txt', iteration) }
+    if (role === 'reviewer') promise([{ path: 'turn.txt', sha256: 'a'.repeat(64) }])`,
+}
+
+const files = {
+  'check.js': "process.exit(require('./answer.js') === 42 ? 0 : (console.error('Error: the answer is wrong'), 1))",
+  'answer.js': 'module.exports = 0',
+}
+
+const sceneOf = (more: Record<string, FaultAgent>, config: object, options: Parameters<typeof openScene>[2] = {}) =>
+  openScene(more, { maxParallel: 3, ...config }, { files, ...options })
+
+let scene: Scene
+const goals = new Map<string, string>()
+beforeAll(async () => {
+  const named = Object.entries(agents).map(([name, program]): [string, FaultAgent] => [
+    name,
+    { driver: 'command', program: roles(name) + program },
+  ])
+  scene = await sceneOf(Object.fromEntries(named), { loop: { max_iterations: 5 } })
+  for (const name of Object.keys(agents))
+    goals.set(
+      name,
+      await scene.goal([{ harness: name, kind: 'loop', instructions: `The work of ${name}.`, allowedPaths: ['**'] }]),
+    )
+})
+afterAll(async () => scene.clear())
+
+const goalOf = (name: string): string => goals.get(name) as string
+const ended = async (name: string) => scene.until(goalOf(name), 'ready', 'awaiting_human', 'paused')
+const seenBy = (name: string, turn: string): Record<string, string> =>
+  JSON.parse(readFileSync(join(scene.top, 'seen', name, `${turn}.json`), 'utf8')) as Record<string, string>
+const payloads = async (name: string, type: string) =>
+  (await scene.events(goalOf(name), type)).map(({ payload }) => payload)
+const turnOf = (payload: Record<string, unknown>, ...more: string[]): string =>
+  ['iteration', 'role', ...more].map((key) => String(payload[key])).join(' ')
+const openGates = async (name: string): Promise<string[][]> =>
+  (await payloads(name, 'loop.iteration_ended')).map(({ gates }) =>
+    (gates as { name: string; holds: boolean }[]).filter(({ holds }) => !holds).map((gate) => gate.name),
+  )
+
+describe('a loop', () => {
+  test('takes its turns under one lease until promise and gates hold, and lands like any task', async () => {
+    expect((await ended('story')).state).toBe('ready')
+    const turns = (await payloads('story', 'loop.turn_started')).map((payload) => turnOf(payload))
+    expect(turns).toEqual(
+      [1, 2, 3].flatMap((round) => ['planner', 'worker', 'tester', 'reviewer'].map((role) => `${round} ${role}`)),
+    )
+    const [run, ...more] = await scene.runs(goalOf('story'))
+    expect(more).toEqual([])
+    expect(run?.launches.map(({ turn }) => `${turn?.iteration} ${turn?.role}`)).toEqual(turns)
+    expect(run?.verdict?.outcome).toBe('verified')
+    expect(scene.show('answer.js', goalOf('story'))).toBe('module.exports = 42')
+    expect(await scene.questions()).not.toContainEqual(expect.objectContaining({ goalId: goalOf('story') }))
+  })
+
+  test('does not end by a promise alone: tests and checklist have to hold as well', async () => {
+    await ended('story')
+    expect(await openGates('story')).toEqual([['tests', 'checklist'], ['checklist'], []])
+  })
+
+  test('runs the checks itself before the tester, who reads their real result', async () => {
+    await ended('story')
+    const { results, output } = seenBy('story', '1-tester')
+    expect(JSON.parse(results ?? '')).toMatchObject({
+      iteration: 1,
+      state: 'failed',
+      failed: { command: 'node check.js' },
+    })
+    expect(output).toContain('Error: the answer is wrong')
+    expect(JSON.parse(seenBy('story', '2-tester').results ?? '')).toMatchObject({ iteration: 2, state: 'passed' })
+  })
+
+  test('puts back and reports what a role may not change', async () => {
+    await ended('story')
+    const { files: seen, plan, results } = seenBy('story', '1-reviewer')
+    expect(seen).toEqual([false, 'module.exports = 41'])
+    expect(plan).toContain('- [ ] answer')
+    expect(JSON.parse(results ?? '')).toMatchObject({ state: 'failed' })
+    expect(await payloads('story', 'loop.changes_put_back')).toEqual([
+      {
+        ...{ iteration: 1, role: 'tester', paths: ['answer.js', 'stray.txt'] },
+        reports: ['test-results.json', 'plan.md'],
+      },
+    ])
+  })
+
+  test('hands the reports of earlier turns to the next, and what was left open', async () => {
+    await ended('story')
+    expect(seenBy('story', '2-worker')).toMatchObject({
+      report: 'answer.js:1 is wrong in round 1',
+      review: 'round 1',
+    })
+    const { prompt = '' } = seenBy('story', '2-planner')
+    expect(prompt).toContain('You are the planner of a loop.')
+    expect(prompt).toContain('This is iteration 2 of 5, planner.')
+    expect(prompt).toMatch(/- tests: failed: node check\.js/)
+    expect(seenBy('story', '1-tester').prompt).toContain('Infrastructure Analysis')
+  })
+
+  test('takes no promise from other output, and asks one question when three iterations end in the same way', async () => {
+    expect((await ended('talker')).state).toBe('awaiting_human')
+    expect(await openGates('talker')).toEqual([['promise'], ['promise'], ['promise']])
+    const asked = (await scene.questions()).filter(({ goalId }) => goalId === goalOf('talker'))
+    expect(asked.map(({ question }) => question)).toEqual([
+      expect.stringContaining('3 iterations in a row ended in the same way: promise: the reviewer did not give it'),
+    ])
+  })
+
+  test('asks one question after loop.max_iterations, and a retry begins a new count', async () => {
+    expect((await ended('restless')).state).toBe('awaiting_human')
+    const asked = (await scene.questions()).filter(({ goalId }) => goalId === goalOf('restless'))
+    expect(asked).toHaveLength(1)
+    expect(asked[0]?.question).toContain('5 iterations are over')
+    expect(asked[0]?.question).toContain(
+      `turn.txt has the SHA-256 ${createHash('sha256').update('5').digest('hex')}, not aaaa`,
+    )
+    const { taskId } = asked[0] ?? {}
+    await scene.post(`/tasks/${taskId}/retry`, {})
+    const [, next] = await scene.waitFor('the loop goes on', async () => {
+      const runs = await scene.runs(goalOf('restless'))
+      return runs.length > 1 && runs[1]?.loop != null ? runs : undefined
+    })
+    expect(next?.loop).toMatchObject({ iteration: 6, limit: 10 })
+  })
+})
+
+describe('a loop whose engine is killed', () => {
+  test('continues with the same turn of the same iteration, with the harness of each role', async () => {
+    const engines: ChildProcess[] = []
+    const program = `${roles('killed')}
+      seen()
+      if (role === 'planner') report('plan.md', '- [ ] all')
+      if (role === 'worker') { answer(42); report('plan.md', '- [x] all') }
+      if (role === 'tester') {
+        put('TOP/testing', String(count('TOP/testers')))
+        while (!existsSync('TOP/release')) await new Promise((resolve) => setTimeout(resolve, 50))
+        report('test-report.md', 'fine')
+      }
+      if (role === 'reviewer') throw new Error('another harness reviews')`
+    const critic = `${roles('critic')} seen({ report: found('test-report.md') }); promise()`
+    const other = await sceneOf(
+      { killed: { driver: 'command', program }, critic: { driver: 'command', program: critic } },
+      { loop: { roles: { reviewer: { harness: 'critic' } } } },
+      { start: killable(engines) },
+    )
+    try {
+      const goal = await other.goal([{ harness: 'killed' }], { strategy: 'loop' })
+      await other.waitFor('the tester works', async () => existsSync(join(other.top, 'testing')) || undefined)
+      expect((await other.task(goal)).nextStep?.text).toContain('iteration 1 of 20, tester: the agent is working')
+      await other.restart(() => writeFileSync(join(other.top, 'release'), ''))
+      await other.until(goal, 'ready')
+      const turns = (await other.events(goal, 'loop.turn_started')).map(({ payload }) => payload)
+      expect(turns.map((payload) => turnOf(payload, 'harness'))).toEqual([
+        '1 planner killed',
+        '1 worker killed',
+        '1 tester killed',
+        '1 reviewer critic',
+      ])
+      expect(readFileSync(join(other.top, 'testers'), 'utf8')).toBe('1')
+      expect(readdirSync(join(other.top, 'seen', 'critic'))).toEqual(['1-reviewer.json'])
+      const runs = await other.runs(goal)
+      expect(runs.map(({ state }) => state)).toEqual(['success'])
+    } finally {
+      await other.clear()
+      for (const engine of engines) engine.kill('SIGKILL')
+    }
+  })
+})
