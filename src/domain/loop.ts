@@ -41,6 +41,8 @@ export interface LoopState extends RoleTurn {
   signatures: string[]
   /** What the last iteration left open, for the turns of this one. */
   open: string
+  /** The recoveries of the task before this turn: what helped an earlier turn may be needed again in this one. */
+  recoveries: number
 }
 
 /** "iteration 2 of 20, tester" */

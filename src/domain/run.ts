@@ -324,6 +324,10 @@ export const limitedSpend = ({ spend, launches, loop }: Pick<Run, 'spend' | 'lau
 
 export const lastLaunch = (run: Run): Launch | undefined => run.launches.at(-1)
 
+/** Whose output a launch is; without a number that of the newest. */
+export const harnessOfLaunch = ({ launches, harness }: Pick<Run, 'launches' | 'harness'>, number?: number): string =>
+  launches.find((launch) => launch.number === (number ?? launches.length))?.harness ?? harness
+
 /** The shims whose launch ran an agent. */
 export const shimsOf = ({ launches }: Pick<Run, 'launches'>): NonNullable<Launch['shim']>[] =>
   launches.flatMap(({ shim }) => (shim === null ? [] : [shim]))

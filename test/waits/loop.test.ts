@@ -175,6 +175,108 @@ describe('a loop', () => {
   })
 })
 
+describe('trouble in a turn of a loop', () => {
+  const checksEveryTurn = `if (role === 'worker') { answer(42); report('plan.md', '- [x] all') } if (role === 'reviewer') promise()`
+  const troubled: Record<string, string> = {
+    // The account is busy in the first tester's turn: the task waits, and a new run continues.
+    waits: `if (role === 'planner') report('plan.md', '- [ ] all')
+      if (role === 'tester' && count('TOP/waits') === 1) { put('half.txt', 'h'); process.exit(75) }
+      ${checksEveryTurn}`,
+    // Two turns hang once each, and need the same restart.
+    hangs: `if ((role === 'planner' || role === 'tester') && count('TOP/hangs-' + role) === 1) forever()
+      else { ${checksEveryTurn} }`,
+    // Complete for its reviewer, and outside of the task's paths.
+    strays: `if (role === 'worker' && round === 1) put('stray.txt', 's')
+      if (role === 'worker' && round === 2) (await import('node:fs')).rmSync('stray.txt')
+      seen()
+      ${checksEveryTurn}`,
+    // The owner's plan in the repository: the planner may write it, the reviewer may not.
+    planned: `if (role === 'planner') { put('docs/plan.md', '- [ ] answer'); put('src.txt', 'p') }
+      if (role === 'worker' && round === 2) put('docs/plan.md', '- [x] answer')
+      if (role === 'reviewer') put('docs/plan.md', '- [x] answer')
+      ${checksEveryTurn}`,
+  }
+  let other: Scene
+  const ids = new Map<string, string>()
+  beforeAll(async () => {
+    const named = Object.entries(troubled).map(([name, program]): [string, FaultAgent] => [
+      name,
+      { driver: 'command', program: roles(name) + program },
+    ])
+    other = await sceneOf(Object.fromEntries(named), {
+      retry: { transientBaseSeconds: 1, transientMaxSeconds: 1 },
+      stall: { silenceSeconds: 3 },
+      loop: { plan_files: ['docs/plan.md'] },
+    })
+    for (const name of Object.keys(troubled))
+      ids.set(
+        name,
+        await other.goal([
+          { harness: name, kind: 'loop', allowedPaths: name === 'strays' ? ['answer.js'] : ['**'], title: name },
+        ]),
+      )
+  })
+  afterAll(async () => other.clear())
+
+  const over = async (name: string): Promise<string> => {
+    const id = ids.get(name) as string
+    expect((await other.until(id, 'ready', 'awaiting_human', 'paused')).state).toBe('ready')
+    return id
+  }
+  const turnsOf = async (id: string): Promise<string[]> =>
+    (await other.events(id, 'loop.turn_started')).map(({ payload }) => turnOf(payload))
+
+  test('a wait for the provider ends the run, and the next one continues with the same turn and the same work', async () => {
+    const id = await over('waits')
+    expect(await turnsOf(id)).toEqual(['1 planner', '1 worker', '1 tester', '1 tester', '1 reviewer'])
+    expect((await other.runs(id)).map(({ state, loop }) => [state, loop?.iteration])).toEqual([
+      ['failed', 1],
+      ['success', 1],
+    ])
+    expect(() => other.show('half.txt', id)).toThrow('half.txt')
+  })
+
+  test('a correction that helped one turn is taken again in another', async () => {
+    const id = await over('hangs')
+    expect((await other.recoveries(id)).map(({ label, status }) => [label, status])).toEqual([
+      ['silence', 'success'],
+      ['silence', 'success'],
+    ])
+    expect((await other.runs(id))[0]?.launches.map(({ turn }) => turn?.role)).toEqual([
+      ...['planner', 'planner', 'worker', 'tester', 'tester', 'reviewer'],
+    ])
+  })
+
+  test('work that its reviewer calls complete passes the path policy like any other, or goes through the roles again', async () => {
+    const id = await over('strays')
+    expect((await turnsOf(id)).at(-1)).toBe('2 reviewer')
+    const prompt = readFileSync(join(other.top, 'seen', 'strays', '2-planner.json'), 'utf8')
+    expect(prompt).toContain('stray.txt')
+    expect(() => other.show('stray.txt', id)).toThrow('stray.txt')
+  })
+
+  test('plan files of the repository are the planner’s, and part of the checklist', async () => {
+    const id = await over('planned')
+    expect(await turnsOf(id)).toHaveLength(8)
+    const putBack = (await other.events(id, 'loop.changes_put_back')).map(({ payload }) => [
+      payload.role,
+      payload.paths,
+    ])
+    expect(putBack).toEqual([
+      ['planner', ['src.txt']],
+      ['reviewer', ['docs/plan.md']],
+      ['planner', ['src.txt']],
+    ])
+    expect(other.show('docs/plan.md', id)).toBe('- [x] answer')
+  })
+})
+
+test('a loop is refused where its roles would write into the folder of a person', async () => {
+  await expect(scene.goal([{ harness: 'story' }], { strategy: 'loop', repoMode: 'direct' })).rejects.toThrow(
+    'task 1 is of kind \\"loop\\", which needs a workspace of its own',
+  )
+})
+
 describe('a loop whose engine is killed', () => {
   test('continues with the same turn of the same iteration, with the harness of each role', async () => {
     const engines: ChildProcess[] = []

@@ -135,6 +135,7 @@ export const loopState = z.strictObject({
   tests: z.strictObject({ state: z.enum(['passed', 'failed', 'none']), tree: text, text, signature: text }).nullable(),
   signatures: z.array(text),
   open: text,
+  recoveries: count,
 })
 const errorMeta = z.strictObject({
   source: z.enum(['execution', 'verification', 'policy', 'merge', 'engine', 'person']),

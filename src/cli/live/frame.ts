@@ -41,7 +41,7 @@ const waitWords = (task: LiveTask, now: Date): string => {
 }
 
 const runText = ({ phase, loop }: NonNullable<LiveTask['run']>): string =>
-  loop === null ? phaseWords[phase] : `${loopText(loop)}: ${phaseWords[phase]}`
+  loop == null ? phaseWords[phase] : `${loopText(loop)}: ${phaseWords[phase]}`
 
 /** What a task does or waits for, in plain words. */
 export const taskActivityText = (task: LiveTask, now: Date): string => {

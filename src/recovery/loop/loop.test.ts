@@ -117,6 +117,7 @@ const state = (more: Partial<LoopState>): LoopState => ({
     tests: passed,
     signatures: [],
     open: '',
+    recoveries: 0,
   },
   ...more,
 })

@@ -37,11 +37,14 @@ export const attemptBefore = <R extends Pick<Run, 'number' | 'errorMeta'>>(
     .toSorted((one, other) => one.number - other.number)
     .at(-1)
 
-/** A loop continues with the turn that the run before it had reached, however that run ended: its iterations are not done again. */
-export const loopBefore = <R extends Pick<Run, 'number' | 'launches'>>(
+/**
+ * A loop continues with the turn that the run before it had reached, however that run ended, so its iterations are not done again. The
+ * newest run with work is that of a person, who gave it back, or of agents.
+ */
+export const loopBefore = <R extends Pick<Run, 'number' | 'launches' | 'tree'>>(
   runs: readonly R[],
   number: number,
-): R | undefined => runs.findLast((run) => run.number < number && run.launches.length > 0)
+): R | undefined => runs.findLast((run) => run.number < number && (run.launches.length > 0 || run.tree !== null))
 
 const longestWords = 300
 const longestEnding = 700

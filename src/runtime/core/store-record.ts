@@ -33,9 +33,21 @@ export const fencedRecoveries = ({ db }: Pick<Context, 'db'>, run: Run): ReturnT
     }),
 })
 
+/** To the ladder each turn of a loop is a run of its own, as what helped an earlier run may be needed again in a later one. */
+const ofTurn = (open: ReturnType<typeof openOf>, { loop }: Run): ReturnType<typeof openOf> =>
+  loop === null
+    ? open
+    : {
+        ...open,
+        history: async () =>
+          (await open.history()).map((past, index) =>
+            index < loop.recoveries && past.status === 'success' ? { ...past, runId: `${past.runId}-earlier` } : past,
+          ),
+      }
+
 /** The diagnosis of this evidence, and the next step after everything that was tried on the task. */
 export const chooseStoredRecovery = (context: Context, run: Run, evidence: Evidence): Promise<RecoveryDecision> =>
-  chooseRecovery(openOf(context.db, run.taskId), evidence, {
+  chooseRecovery(ofTurn(openOf(context.db, run.taskId), run), evidence, {
     policy: context.policy(),
     task: { id: run.taskId, runId: run.id },
   })

@@ -15,7 +15,7 @@ import { startTurn } from './start-turn.ts'
 
 const freshLoop = (most: number): LoopState => ({
   ...{ iteration: 1, role: 'planner', stage: 'turn', limit: limitFrom(1, most) },
-  ...{ before: null, tests: null, signatures: [], open: '' },
+  ...{ before: null, tests: null, signatures: [], open: '', recoveries: 0 },
 })
 
 /** The iteration after one that ended: by a question to a person, or because its work did not land. */
@@ -42,14 +42,14 @@ const continued = (runContext: RunContext, { loop, epoch, errorMeta }: Run & { l
 const reads = (loop: LoopState): boolean => loop.role !== 'worker'
 
 /**
- * Roles that do not change the work get it as it was when their turn began. On another base it is other work, so what the worker and
+ * Roles that do not change the work get it as it was when their turn began. On another base, or with what a person did, it is other work: what the worker and
  * the checks did for this iteration has to be done again.
  */
-const atTurn = async (runContext: RunContext, loop: LoopState, isSameBase: boolean): Promise<LoopState> => {
+const atTurn = async (runContext: RunContext, loop: LoopState, isSameWork: boolean): Promise<LoopState> => {
   const { context } = runContext
   const { tree } = await collectNow(runContext)
   if (!reads(loop)) return { ...loop, before: tree, tests: null }
-  if (isSameBase && loop.before !== null) {
+  if (isSameWork && loop.before !== null) {
     if (loop.before !== tree)
       await context.ports.git.revertFiles(context.shadow, {
         ...{ before: loop.before, after: tree, workTree: workTreeOf(runContext) },
@@ -60,13 +60,16 @@ const atTurn = async (runContext: RunContext, loop: LoopState, isSameBase: boole
   return { ...loop, role: isTested ? 'worker' : loop.role, before: tree, tests: null }
 }
 
-const loopOf = async (runContext: RunContext, before: Run | undefined, base: string): Promise<LoopState> => {
-  const most = runContext.context.config().loop.max_iterations
-  if (before?.loop == null) return freshLoop(most)
+const loopOf = async (runContext: RunContext, runs: readonly Run[], base: string): Promise<LoopState> => {
+  const { context, run } = runContext
+  const earlier = runs.filter(({ number }) => number < run.number)
+  const before = earlier.findLast(({ loop }) => loop !== null)
+  if (before?.loop == null) return freshLoop(context.config().loop.max_iterations)
   const at = continued(runContext, { ...before, loop: before.loop })
   // Without the plan, which another host has, the roles after the planner could not work.
   const hasPlan = bringReports(runContext, before.id)
-  return atTurn(runContext, hasPlan ? at : { ...at, role: 'planner', tests: null }, before.baseCommit === base)
+  const isSameWork = before.baseCommit === base && loopBefore(earlier, run.number)?.id === before.id
+  return atTurn(runContext, hasPlan ? at : { ...at, role: 'planner', tests: null }, isSameWork)
 }
 
 /** What a person asked for, in full: the brief holds only a part of a long text. */
@@ -79,8 +82,7 @@ export const beginLoop = async (runContext: RunContext, base: string): Promise<P
   const { context, run } = runContext
   // Stored first: the work is compared with it.
   if (run.baseCommit !== base) await saveProgress(runContext, { baseCommit: base })
-  const before = loopBefore(await listRuns(context.db, { taskId: run.taskId }), run.number)
-  const loop = await loopOf(runContext, before, base)
+  const loop = await loopOf(runContext, await listRuns(context.db, { taskId: run.taskId }), base)
   writeOwnReport(runContext, 'goal.md', goalText(runContext))
   return startTurn(runContext, loop.before === null ? { ...loop, before: (await collectNow(runContext)).tree } : loop)
 }

@@ -4,10 +4,11 @@ import { carriedVerdict, lastLaunch, type Launch, type LaunchCorrections } from 
 import { AppError } from '../../../errors.ts'
 import type { Queryable } from '../../../store/db.ts'
 import { appendEvent } from '../../../store/event.ts'
+import { recoveriesOf } from '../../../store/recovery.ts'
 import { firstCorrections } from '../../agent/first-corrections.ts'
 import { saveProgress, type RunContext } from '../../core/run-context.ts'
 import { accountLimitOf } from '../../harness/accounts.ts'
-import { harnessNamed, missingProgram } from '../../harness/harness-choice.ts'
+import { harnessNamed, missingProgram, type HarnessChoice } from '../../harness/harness-choice.ts'
 import type { PhaseResult } from '../phase.ts'
 
 /** The harness of a role. While its account is at a limit, the harness of the task takes its place. */
@@ -17,13 +18,11 @@ const harnessOfRole = async ({ context, task }: RunContext, role: LoopRole): Pro
   return (await accountLimitOf(context, context.db, harness)) === undefined ? harness : task.harness
 }
 
-/** Drives the run with this harness from now on. */
-const useHarness = (runContext: RunContext, name: string, role: LoopRole): void => {
-  const { context } = runContext
+const choiceOf = ({ context }: RunContext, name: string, role: LoopRole): HarnessChoice => {
   const choice = harnessNamed(context.config(), name)
   const missing = missingProgram(context.ports.files, choice, name, context.environment.PATH)
   if (missing !== undefined) throw new AppError('HARNESS_MISSING', `loop.roles.${role}: ${missing}`)
-  Object.assign(runContext, choice)
+  return choice
 }
 
 /** What was allowed to the turns before, where their harness is the same: the role would be refused the same again. */
@@ -47,14 +46,15 @@ export const startTurn = async (
 ): Promise<PhaseResult> => {
   const { run } = runContext
   const harness = await harnessOfRole(runContext, loop.role)
-  useHarness(runContext, harness, loop.role)
+  const choice = choiceOf(runContext, harness, loop.role)
   const launch = launchOf(runContext, loop, { harness, corrections: await correctionsOf(runContext, harness) })
   await runContext.context.db.transaction(async (tx) => {
     await record(tx)
+    const recoveries = (await recoveriesOf(tx, run.taskId)).length
     await saveProgress(
       runContext,
       {
-        ...{ phase: 'launch', loop: { ...loop, stage: 'turn' }, launches: [...run.launches, launch] },
+        ...{ phase: 'launch', loop: { ...loop, stage: 'turn', recoveries }, launches: [...run.launches, launch] },
         ...{ harness, sessionId: null, tree: null, verdict: carriedVerdict(run.verdict) },
       },
       tx,
@@ -65,5 +65,7 @@ export const startTurn = async (
       payload: { iteration: loop.iteration, limit: loop.limit, role: loop.role, harness, launch: launch.number },
     })
   })
+  // After the write: if it fails, the run continues with the harness that the store names.
+  Object.assign(runContext, choice)
   return 'on'
 }

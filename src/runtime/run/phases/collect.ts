@@ -50,6 +50,8 @@ const causeOfGap = async (runContext: RunContext): Promise<PhaseResult | undefin
 
 /** Most roles change nothing, so only what the agent was refused matters here. */
 const collectTurn = async (runContext: RunContext, loop: LoopState, found: ChangeList): Promise<PhaseResult> => {
+  if (!isUnchanged(found))
+    await resolveWork(runContext, { satisfied: true, detail: `${found.changes.length} changed path(s)` })
   const isIdle = loop.role === 'worker' && found.tree === loop.before
   return (await (isIdle ? causeOfNothing : causeOfGap)(runContext)) ?? endTurn(runContext, loop, found)
 }
