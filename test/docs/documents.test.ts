@@ -10,7 +10,15 @@ import { waitingOn, type TaskFacts } from '../../src/runtime/people/waiting-on.t
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
 const decisions = readdirSync(join(root, 'docs/decisions')).map((name) => `docs/decisions/${name}`)
-const documents = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/weakened.md', ...decisions]
+const documents = [
+  'README.md',
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'docs/loop.md',
+  'docs/weakened.md',
+  ...decisions,
+]
 
 const proseOf = (text: string): string => text.replaceAll(/```[\s\S]*?```/g, '')
 
