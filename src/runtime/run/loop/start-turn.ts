@@ -11,10 +11,12 @@ import { accountLimitOf } from '../../harness/accounts.ts'
 import { harnessNamed, missingProgram, type HarnessChoice } from '../../harness/harness-choice.ts'
 import type { PhaseResult } from '../phase.ts'
 
-/** The harness of a role. While its account is at a limit, the harness of the task takes its place. */
+/** The harness of a role. While its account is at a limit, that of the task takes its place if the owner allows a failover at all. */
 const harnessOfRole = async ({ context, task }: RunContext, role: LoopRole): Promise<string> => {
-  const { harness } = context.config().loop.roles[role] ?? {}
-  if (harness === undefined || harness === task.harness) return task.harness
+  const { loop, harness: settings } = context.config()
+  const { harness = task.harness } = loop.roles[role] ?? {}
+  const { failover = [] } = settings
+  if (harness === task.harness || failover.length === 0) return harness
   return (await accountLimitOf(context, context.db, harness)) === undefined ? harness : task.harness
 }
 
