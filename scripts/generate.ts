@@ -5,6 +5,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { taskFileSchema } from '../src/runtime/goal/goal-input.ts'
+import { proposalJsonSchema } from '../src/recovery/proposal/proposal.ts'
 import { policyRecoveryJsonSchema } from '../src/recovery/policy/recovery-policy.ts'
 import { verifyContractSchema } from '../src/runtime/checks/verify-contract.ts'
 import type { Db } from '../src/store/db.ts'
@@ -28,6 +29,7 @@ export const documents = async (db: Db): Promise<Map<string, string>> =>
     ['docs/harnesses.md', harnessesPage()],
     ['schema/tasks.schema.json', `${JSON.stringify(taskFileSchema(), null, 2)}\n`],
     ['schema/policy-recovery.schema.json', `${JSON.stringify(policyRecoveryJsonSchema(), null, 2)}\n`],
+    ['schema/recovery.schema.json', `${JSON.stringify(proposalJsonSchema(), null, 2)}\n`],
     ['schema/verify.contract.schema.json', `${JSON.stringify(verifyContractSchema(), null, 2)}\n`],
     ['src/store/schema.sql', await schemaText(db)],
   ])

@@ -19,7 +19,12 @@ const rowOf = (key: string, schema: z.ZodType, fallback: unknown): ConfigRow => 
 
 const rowsOf = (folder: string, shape: Record<string, z.ZodType>): ConfigRow[] =>
   Object.entries(shape).map(([key, schema]) =>
-    rowOf(`${folder}.${key}`, schema, (defaults[folder] as Record<string, unknown> | undefined)?.[key]),
+    rowOf(
+      `${folder}.${key}`,
+      schema,
+      // An optional section has no defaults of its own, but its keys have.
+      folder in defaults ? (defaults[folder] as Record<string, unknown>)[key] : schema.safeParse(undefined).data,
+    ),
   )
 
 const shapeOf = (key: string): Record<string, z.ZodType> | undefined => {

@@ -20,6 +20,7 @@ import {
   wholeNumber,
 } from './config-values.ts'
 import { loopSection } from './config-loop.ts'
+import { proposalSections } from './config-proposals.ts'
 import { recoverySections } from './config-recovery.ts'
 import { driverNames, isKnownHarness, type DriverName } from './harness/names.ts'
 import { defaultLoopSettings } from './recovery/doom-loop.ts'
@@ -213,6 +214,7 @@ export const sections = {
     quotaMaxSeconds: numberOfSeconds(0).default(1800).meta({ meaning: 'Longest such wait.' }),
   }),
   ...recoverySections,
+  ...proposalSections,
   stall: z.strictObject({
     silenceSeconds: limitOrNone('seconds').default(defaultStallSettings.silenceSeconds).meta({
       meaning:
@@ -300,6 +302,7 @@ export const configSchema = z.strictObject({
   change: sections.change.prefault({}),
   requeue: sections.requeue.prefault({}),
   policyRecovery: sections.policyRecovery.prefault({}),
+  recovery: sections.recovery.exactOptional(),
   stall: sections.stall.prefault({}),
   doomLoop: sections.doomLoop.prefault({}),
   loop: sections.loop.prefault({}),

@@ -15,7 +15,7 @@ type InputName = NonNullable<Choice['input']>['name']
 
 export type AnswerOptions = JsonOption & Partial<Record<InputName, string>>
 
-const inputNames: readonly InputName[] = ['hint', 'check', 'paths', 'model', 'text']
+const inputNames: readonly InputName[] = ['hint', 'check', 'paths', 'model', 'text', 'command', 'note']
 
 const noQuestion = (id: string): AppError =>
   new AppError('NOT_FOUND', `${id} has no open question; "unstuck status" shows the questions that wait for you`)

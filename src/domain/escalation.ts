@@ -4,7 +4,18 @@ import type { Flow } from './flow.ts'
 export const escalationStates = ['pending', 'approved', 'rejected', 'resolved', 'expired'] as const
 export type EscalationState = (typeof escalationStates)[number]
 
-export type EscalationKind = 'blocker' | 'exhausted' | 'budget' | 'merge_conflict' | 'no_playbook'
+export const escalationKinds = [
+  'blocker',
+  'exhausted',
+  'budget',
+  'merge_conflict',
+  'no_playbook',
+  'recovery_approval_required',
+  'recovery_failed',
+  'recovery_unknown_outcome',
+  'invalid_proposal',
+] as const
+export type EscalationKind = (typeof escalationKinds)[number]
 
 /** What a person may answer. Each kind has its own action. */
 export const choiceKinds = [
@@ -15,6 +26,10 @@ export const choiceKinds = [
   'allow_directory',
   'change_check',
   'commit_fix',
+  'approve_recovery',
+  'edit_recovery',
+  'reject_recovery',
+  'resolve_recovery',
   'hint',
   'take_over',
   'approve',
@@ -26,7 +41,7 @@ export type ChoiceKind = (typeof choiceKinds)[number]
 
 /** A text that a person gives with a choice. */
 export interface ChoiceInput {
-  name: 'hint' | 'check' | 'paths' | 'model' | 'text'
+  name: 'hint' | 'check' | 'paths' | 'model' | 'text' | 'command' | 'note'
   label: string
   required: boolean
   /** The default if the person gives none. */
@@ -48,6 +63,7 @@ type ChoiceData =
   | { kind: 'allow_directory'; directory: string }
   | { kind: 'change_check'; check: string; source: string }
   | { kind: 'commit_fix' }
+  | { kind: 'approve_recovery' | 'edit_recovery' | 'reject_recovery' | 'resolve_recovery'; proposal: string }
   | { kind: 'hint'; task?: string }
   | { kind: 'take_over'; runId: string }
   | { kind: 'approve' }
@@ -120,6 +136,10 @@ export const escalationFlow = {
     answered('change_check', 'resolved'),
     answered('commit_fix', 'resolved'),
     answered('take_over', 'resolved'),
+    answered('approve_recovery', 'approved'),
+    answered('edit_recovery', 'approved'),
+    answered('reject_recovery', 'rejected'),
+    answered('resolve_recovery', 'resolved'),
     { from: 'pending', to: 'expired', trigger: 'overtaken', owner: 'cycle manager', event: 'escalation.expired' },
   ],
 } as const satisfies Flow<EscalationState>

@@ -23,10 +23,11 @@ export interface IterationTests {
 }
 
 /**
- * `turn`: an agent works in its role. `tests`: the checks run between the turns of worker and tester. `landing`: promise and gates
+ * `turn`: an agent works in its role. `tests`: the checks run between the turns of worker and tester. `recovery`: what the tester proposed
+ * against a broken environment is decided, and the checks run again. `landing`: promise and gates
  * hold, and the work is verified, committed and merged like that of any task. `asked`: a person was asked.
  */
-export const loopStages = ['turn', 'tests', 'landing', 'asked'] as const
+export const loopStages = ['turn', 'tests', 'recovery', 'landing', 'asked'] as const
 export type LoopStage = (typeof loopStages)[number]
 
 export interface LoopState extends RoleTurn {
@@ -53,5 +54,5 @@ export const turnText = ({ iteration, limit, role }: Pick<LoopState, 'iteration'
 export const loopText = (loop: Pick<LoopState, 'iteration' | 'limit' | 'role' | 'stage'>): string => {
   if (loop.stage === 'turn') return turnText(loop)
   const [iteration = ''] = turnText(loop).split(',')
-  return `${iteration}, ${{ tests: 'checks', landing: 'complete', asked: 'over' }[loop.stage]}`
+  return `${iteration}, ${{ tests: 'checks', recovery: 'recovery', landing: 'complete', asked: 'over' }[loop.stage]}`
 }

@@ -15,6 +15,7 @@ import {
 import { feedbackPlaybooks } from './playbooks/feedback.ts'
 import { mergePlaybooks } from './playbooks/merge.ts'
 import { policyPlaybooks } from './playbooks/policy.ts'
+import { proposalPlaybooks } from './playbooks/proposal.ts'
 import { permissionPlaybooks } from './playbooks/permission.ts'
 import { progressPlaybooks } from './playbooks/progress.ts'
 import { providerPlaybooks } from './playbooks/provider.ts'
@@ -29,6 +30,7 @@ export const playbooks: readonly Playbook[] = [
   // After the repairs that need no agent, because feedback costs a turn.
   ...feedbackPlaybooks,
   ...policyPlaybooks,
+  ...proposalPlaybooks,
   ...mergePlaybooks,
 ]
 

@@ -6,7 +6,7 @@ import type { Excluded, Install, PreexistingFailure } from '../domain/run.ts'
 import { failuresText } from '../domain/preexisting-failures.ts'
 import type { Rung } from './diagnosis/labels.ts'
 import { digestOf } from './signature.ts'
-import type { AllowedPath } from './diagnosis/direct-evidence.ts'
+import type { AllowedPath, RunProposed } from './diagnosis/direct-evidence.ts'
 import type { Diagnosis, DiagnosisLabel, DiagnosisOf, Feedback, ModeChange } from './types.ts'
 
 export type Scope = 'launch' | 'run' | 'task' | 'goal'
@@ -64,6 +64,8 @@ export type Action =
   | { type: 'allow_paths'; name: 'ALLOW_PATHS'; allowed: AllowedPath[] }
   /** A model decides about these paths in a read-only session: allow, discard or deny. */
   | { type: 'ask_paths'; name: 'ASK_ABOUT_PATHS'; paths: string[]; attempt: number }
+  /** Runs a command that the agent proposed and that the owner or a person approved, then the checks. */
+  | ({ type: 'run_proposed'; name: 'RUN_PROPOSED_COMMAND' } & RunProposed)
   /** The task is redone on a base that contains the commit which its work conflicted with. */
   | { type: 'run_again'; name: 'RUN_ON_NEWER_BASE'; onto: string; because: string }
   | {
@@ -95,6 +97,7 @@ export const scopeOf = {
   exclude_paths: 'run',
   allow_paths: 'run',
   ask_paths: 'run',
+  run_proposed: 'run',
   wait: 'task',
   switch_harness: 'task',
   run_again: 'goal',
@@ -117,6 +120,8 @@ export type PostCondition =
   | { type: 'tool_allowed'; toolRules: string[] }
   /** This check ran again and really checked something: it passed, or it fails because of what it checks. */
   | { type: 'check_runs'; command: string }
+  /** This check passes, or it runs and fails in another way than before (`signature`). */
+  | { type: 'proposal_helps'; command: string; signature: string }
   /** At least one of the remaining checks ran, and all of them passed; or the work needs no check. */
   | { type: 'remaining_checks_pass' }
   /** The relaunched turn ends by itself, or the workspace differs from this tree afterwards. */
@@ -248,6 +253,8 @@ export const actionKeyOf = (action: Action): string => {
       return `ask about:${digestOf(action.paths.join('\n'))}`
     case 'switch_harness':
       return `harness:${action.harness}`
+    case 'run_proposed':
+      return `proposed:${action.proposal}:${action.step}`
     case 'run_again':
       return `run again on ${action.onto}`
     case 'wait':

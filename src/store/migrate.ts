@@ -18,6 +18,7 @@ import { migration as stalled } from './migrations/0012-stalled.ts'
 import { migration as questions } from './migrations/0013-questions.ts'
 import { migration as takenOver } from './migrations/0014-taken-over.ts'
 import { migration as policy } from './migrations/0015-policy.ts'
+import { migration as proposals } from './migrations/0016-proposals.ts'
 import { migration as loop } from './migrations/0020-loop.ts'
 
 export const migrations: readonly string[] = [
@@ -35,6 +36,7 @@ export const migrations: readonly string[] = [
   questions,
   takenOver,
   policy,
+  proposals,
   loop,
 ]
 

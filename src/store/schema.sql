@@ -120,7 +120,7 @@ create table escalation (
   constraint escalation_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
   constraint escalation_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint escalation_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id),
-  constraint escalation_kind_check CHECK ((kind = ANY (ARRAY['blocker'::text, 'exhausted'::text, 'budget'::text, 'merge_conflict'::text, 'no_playbook'::text]))),
+  constraint escalation_kind_check CHECK ((kind = ANY (ARRAY['blocker'::text, 'exhausted'::text, 'budget'::text, 'merge_conflict'::text, 'no_playbook'::text, 'recovery_approval_required'::text, 'recovery_failed'::text, 'recovery_unknown_outcome'::text, 'invalid_proposal'::text]))),
   constraint escalation_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'approved'::text, 'rejected'::text, 'resolved'::text, 'expired'::text])))
 );
 CREATE UNIQUE INDEX escalation_one_pending_per_task ON public.escalation USING btree (task_id) WHERE (state = 'pending'::text);
@@ -299,6 +299,67 @@ create table recovery (
   constraint recovery_status_check CHECK ((status = ANY (ARRAY['acting'::text, 'success'::text, 'failed'::text])))
 );
 CREATE INDEX recovery_of_task ON public.recovery USING btree (task_id, started_at);
+
+create table recovery_execution (
+  id text not null,
+  proposal_id text not null,
+  goal_id text not null,
+  task_id text not null,
+  run_id text not null,
+  step text not null,
+  command text not null,
+  working_dir text not null,
+  timeout_seconds integer not null,
+  approved_by text not null,
+  counted boolean not null,
+  state text not null,
+  effect boolean,
+  exit_code integer,
+  duration_ms integer,
+  error text not null default ''::text,
+  changed jsonb not null default '[]'::jsonb,
+  started_at timestamp with time zone not null default unstuck_now(),
+  ended_at timestamp with time zone,
+  constraint recovery_execution_pkey PRIMARY KEY (id),
+  constraint recovery_execution_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
+  constraint recovery_execution_proposal_id_fkey FOREIGN KEY (proposal_id) REFERENCES recovery_proposal(id),
+  constraint recovery_execution_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
+  constraint recovery_execution_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id),
+  constraint recovery_execution_state_check CHECK ((state = ANY (ARRAY['started'::text, 'succeeded'::text, 'failed'::text, 'unknown'::text]))),
+  constraint recovery_execution_step_check CHECK ((step = ANY (ARRAY['primary'::text, 'fallback'::text])))
+);
+CREATE INDEX recovery_execution_of_goal ON public.recovery_execution USING btree (goal_id, started_at);
+CREATE INDEX recovery_execution_open ON public.recovery_execution USING btree (proposal_id) WHERE (state = 'started'::text);
+
+create table recovery_proposal (
+  id text not null,
+  goal_id text not null,
+  task_id text not null,
+  run_id text not null,
+  iteration integer not null,
+  digest text not null,
+  source text not null,
+  body jsonb,
+  offset_stated text,
+  problem jsonb,
+  flag jsonb,
+  failing jsonb not null,
+  state text not null,
+  approved_step text,
+  decided_by text,
+  note text not null default ''::text,
+  due_at timestamp with time zone,
+  created_at timestamp with time zone not null default unstuck_now(),
+  decided_at timestamp with time zone,
+  constraint recovery_proposal_pkey PRIMARY KEY (id),
+  constraint recovery_proposal_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
+  constraint recovery_proposal_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
+  constraint recovery_proposal_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id),
+  constraint recovery_proposal_source_check CHECK ((source = ANY (ARRAY['agent'::text, 'diagnosis'::text, 'person'::text]))),
+  constraint recovery_proposal_state_check CHECK ((state = ANY (ARRAY['open'::text, 'waiting'::text, 'asked'::text, 'approved'::text, 'succeeded'::text, 'failed'::text, 'rejected'::text, 'resolved'::text, 'denied'::text, 'invalid'::text])))
+);
+CREATE INDEX recovery_proposal_of_goal ON public.recovery_proposal USING btree (goal_id, created_at);
+CREATE UNIQUE INDEX recovery_proposal_once ON public.recovery_proposal USING btree (task_id, digest);
 
 create table repository_seen (
   host text not null,

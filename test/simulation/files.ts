@@ -75,7 +75,11 @@ export const createFiles = ({ git, processes, wall }: Below, start: Record<strin
       if (node.kind === 'dir') throw new Error(`EISDIR: ${path}`)
       return node.text
     },
-    readBytesSync: (path) => Buffer.from(textAt(path)),
+    readOwnBytes: (path) => {
+      const node = look(path)
+      if (node === undefined) return 'none'
+      return node.kind === 'dir' ? { refused: 'it is not a regular file' } : Buffer.from(node.text)
+    },
     readdirSync: (path) => {
       const tree = workTreeOf(path)
       const names = [...(tree?.files.keys() ?? [])]

@@ -14,6 +14,8 @@ export const tables = [
   'path_grant',
   'learned_path',
   'account_limit',
+  'recovery_execution',
+  'recovery_proposal',
   'escalation',
   'recovery',
   'merge_entry',

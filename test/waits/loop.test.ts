@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { payloadText } from '../../src/runtime/people/event-text.ts'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 import { killable } from '../support/killable.ts'
 
@@ -268,6 +269,87 @@ describe('trouble in a turn of a loop', () => {
       ['planner', ['src.txt']],
     ])
     expect(other.show('docs/plan.md', id)).toBe('- [x] answer')
+  })
+})
+
+describe('a recovery that the tester proposes', () => {
+  const broken = 'Cannot start service: Host version "0.21.5" does not match binary version "0.27.2"'
+  const needing = {
+    ...files,
+    '.gitignore': 'built\n',
+    'need.js': `if (!require('node:fs').existsSync('built/env')) { console.error(${JSON.stringify(broken)}); process.exit(1) }
+      process.exit(require('./answer.js') === 42 ? 0 : 1)`,
+    'repair.js': `require('node:fs').appendFileSync('TOP/repairs', 'x'); require('node:fs').mkdirSync('built', { recursive: true }); require('node:fs').writeFileSync('built/env', '')`,
+  }
+  const proposing = (command: string): string => `
+    const proposal = { version: 1, timestamp: '2026-01-23T05:36:33Z', category: 'dependency', severity: 'blocking',
+      diagnosis: { error_pattern: 'Host version .* does not match', root_cause: 'two versions', evidence: ['test-output.txt:1: ' + round] },
+      recovery: { command: ${JSON.stringify(command)}, expected_outcome: 'it starts', confidence: 'high' } }
+    if (role === 'planner') report('plan.md', '- [ ] all')
+    if (role === 'worker') { answer(42); report('plan.md', '- [x] all'); report('recovery.json', JSON.stringify(proposal)) }
+    if (role === 'tester') report('recovery.json', JSON.stringify(proposal))
+    if (role === 'reviewer') { seen({ results: found('test-results.json') }); promise() }`
+  let other: Scene
+  const ids: Record<string, string> = {}
+  beforeAll(async () => {
+    other = await openScene(
+      {
+        listed: { driver: 'command', program: roles('listed') + proposing('node repair.js') },
+        unknown: { driver: 'command', program: roles('unknown') + proposing('node ./repair.js') },
+      },
+      { maxParallel: 2, recovery: { auto_approve: ['node repair.js'], cooldown_seconds: 0 } },
+      { files: needing },
+    )
+    for (const name of ['listed', 'unknown'])
+      ids[name] = await other.goal([{ harness: name, kind: 'loop', commands: ['node need.js'] }])
+  })
+  afterAll(async () => other.clear())
+  const proposalEvents = async (id: string): Promise<string[]> => {
+    const found = await Promise.all(
+      ['proposed', 'approved', 'executed', 'failed', 'escalated', 'resolved'].map((type) =>
+        other.events(id, `recovery_${type}`),
+      ),
+    )
+    return found.flatMap((events) => events.map(({ type, payload }) => `${type} ${payloadText(payload, 'command')}`))
+  }
+  const turnsOf = async (id: string): Promise<string[]> =>
+    (await other.events(id, 'loop.turn_started')).map(({ payload }) => turnOf(payload))
+
+  test('AC-2: when recovery succeeds, next iteration runs normally', async () => {
+    const id = ids['listed'] as string
+    await other.until(id, 'ready', 'awaiting_human')
+    // It is repeated in each new clone, and proposed and approved once; the proposal about passing checks is not read.
+    expect(await proposalEvents(id)).toEqual([
+      ...['recovery_proposed node repair.js', 'recovery_approved node repair.js'],
+      ...Array.from({ length: 3 }, () => 'recovery_executed node repair.js'),
+    ])
+    expect(await turnsOf(id)).toEqual(
+      [1, 2].flatMap((round) => ['planner', 'worker', 'tester', 'reviewer'].map((role) => `${round} ${role}`)),
+    )
+    const tests = (await other.events(id, 'loop.tests_finished')).map(({ payload }) => payload['state'])
+    expect(tests).toEqual(['failed', 'passed'])
+    const ends = (await other.events(id, 'loop.iteration_ended')).map(({ payload }) => payload['end'])
+    expect(ends).toEqual(['next', 'land'])
+    const reviewed = JSON.parse(readFileSync(join(other.top, 'seen', 'listed', '1-reviewer.json'), 'utf8')) as Record<
+      string,
+      string
+    >
+    expect(JSON.parse(reviewed.results ?? '')).toMatchObject({
+      state: 'failed',
+      text: expect.stringContaining('Then a recovery repaired the environment') as string,
+    })
+    expect((await other.runs(id)).map(({ state }) => state)).toEqual(['success'])
+  })
+
+  test('that nobody listed asks a person, and after the approval the loop goes on with its reviewer', async () => {
+    const id = ids['unknown'] as string
+    await other.until(id, 'awaiting_human')
+    expect(await turnsOf(id)).toEqual(['1 planner', '1 worker', '1 tester'])
+    const asked = (await other.questions()).find(({ goalId }) => goalId === id)
+    expect(asked?.kind).toBe('recovery_approval_required')
+    await other.post(`/escalations/${asked?.id}/answer`, { choice: 'approve', by: 'me' })
+    await other.until(id, 'ready')
+    expect((await turnsOf(id)).slice(3)).toEqual([...['1 reviewer', '2 planner', '2 worker', '2 tester', '2 reviewer']])
   })
 })
 

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { agentStates } from '../../domain/agent.ts'
 import { engineRoles, engineStates } from '../../domain/engine.ts'
-import { choiceKinds, escalationStates } from '../../domain/escalation.ts'
+import { choiceKinds, escalationKinds, escalationStates } from '../../domain/escalation.ts'
 import { goalStates, repoModes } from '../../domain/goal.ts'
 import { loopRoles, loopStages } from '../../domain/loop.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
@@ -219,7 +219,7 @@ const choiceFields = {
   command: text,
   input: z
     .strictObject({
-      name: z.enum(['hint', 'check', 'paths', 'model', 'text']),
+      name: z.enum(['hint', 'check', 'paths', 'model', 'text', 'command', 'note']),
       ...{ label: text, required: z.boolean(), suggested: text.nullable() },
     })
     .nullable(),
@@ -232,6 +232,11 @@ const choice = z.discriminatedUnion('kind', [
   z.strictObject({ ...choiceFields, kind: z.literal('allow_directory'), directory: text }),
   z.strictObject({ ...choiceFields, kind: z.literal('change_check'), check: text, source: text }),
   z.strictObject({ ...choiceFields, kind: z.literal('commit_fix') }),
+  z.strictObject({
+    ...choiceFields,
+    kind: z.enum(['approve_recovery', 'edit_recovery', 'reject_recovery', 'resolve_recovery']),
+    proposal: text,
+  }),
   z.strictObject({ ...choiceFields, kind: z.literal('hint'), task: id('t').exactOptional() }),
   z.strictObject({ ...choiceFields, kind: z.literal('take_over'), runId: id('r') }),
   z.strictObject({ ...choiceFields, kind: z.literal('approve') }),
@@ -244,7 +249,7 @@ const escalationFields = {
   goalId: id('g'),
   taskId: text.nullable(),
   runId: text.nullable(),
-  kind: z.enum(['blocker', 'exhausted', 'budget', 'merge_conflict', 'no_playbook']),
+  kind: z.enum(escalationKinds),
   happened: text,
   tried: names,
   question: text,

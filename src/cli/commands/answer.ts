@@ -12,6 +12,8 @@ export const register: Register = (program, act) => {
     .option('--check <command>', 'command that replaces the failing check')
     .option('--paths <list>', 'paths to allow, separated by commas, instead of the suggested ones')
     .option('--model <name>', 'model to use')
+    .option('--command <text>', 'recovery command to run instead of the proposed one')
+    .option('--note <text>', 'why, for the record')
     .option('--text <text>', 'new instructions for the agent')
     .option(...jsonOption)
     .action((id: string, choice: string | undefined, options: AnswerOptions) =>

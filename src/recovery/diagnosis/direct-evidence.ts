@@ -40,6 +40,34 @@ export interface AllowedPath {
   because: string
 }
 
+/** A proposed command that may run, and the failure that it is about. */
+export interface RunProposed {
+  proposal: string
+  step: 'primary' | 'fallback'
+  command: string
+  workingDir: string
+  timeoutSeconds: number
+  /** `auto`, `on_unknown`, or the name of a person. */
+  approvedBy: string
+  /** The check that failed, and the fingerprint of its failure. */
+  check: string
+  signature: string
+}
+
+const proposedRow = { rung: 6, failureCode: 'environment_issue', category: 'env', retryable: true } as const
+
+const runProposedFacts = ({
+  proposal,
+  step,
+  command,
+  workingDir,
+  timeoutSeconds,
+  ...rest
+}: RunProposed): RunProposed => ({
+  ...{ proposal, step, command, workingDir, timeoutSeconds },
+  ...{ approvedBy: rest.approvedBy, check: rest.check, signature: rest.signature },
+})
+
 /** What can be done about the paths without an agent; absent = nothing. */
 export interface PathOptions {
   exclude?: Excluded[]
@@ -110,6 +138,25 @@ const kinds = {
     ...{ rung: 4, label: 'red_before', failureCode: 'test_failure', category: 'test', retryable: true },
     words: ({ red }: { red: PreexistingFailure[] }) => `failed before the work and still fails: ${failuresText(red)}`,
     facts: ({ red }) => ({ red }),
+  }),
+  proposal: kind({
+    ...proposedRow,
+    label: 'recovery_proposed',
+    words: ({ command, check }: RunProposed) => `the agent proposed \`${command}\` because ${check} cannot run`,
+    facts: runProposedFacts,
+  }),
+  approvedProposal: kind({
+    ...proposedRow,
+    label: 'recovery_approved',
+    words: ({ command, approvedBy }: RunProposed) => `\`${command}\` was approved by ${approvedBy}`,
+    facts: runProposedFacts,
+  }),
+  proposalCooldown: kind({
+    ...proposedRow,
+    label: 'recovery_cooldown',
+    words: ({ command, until }: { command: string; until: string; delayMs: number; number: number }) =>
+      `the proposed \`${command}\` may run at ${until}, after the cooldown`,
+    facts: ({ delayMs, number }) => ({ delayMs, number }),
   }),
   budget: plain({ rung: 8, label: 'budget', failureCode: 'budget_exceeded', category: 'env', retryable: false }),
   merge: kind({

@@ -83,7 +83,7 @@ export const parsePathRule = (text: string): ParsedRule => {
 export const ruleText = (rule: PathRule): string => ('literal' in rule ? rule.literal : rule.glob)
 
 /** Wildcard match over any sequence. Backtracking to the last star is enough: extending an earlier star cannot help. */
-const matchSequence = <P, T>(
+export const matchSequence = <P, T>(
   pattern: readonly P[],
   items: readonly T[],
   isStar: (p: P) => boolean,

@@ -7,7 +7,7 @@ import type { Task } from '../../domain/task.ts'
 
 export const briefLimit = 12_000
 
-const caps = { role: 950, host: 550, failures: 1_500, person: 1_030, task: 6_500, rules: 1_400 } as const
+const caps = { role: 950, host: 550, failures: 1_500, person: 1_030, task: 6_500, rules: 1_400, proposal: 900 } as const
 /** In a loop the role has more to read, and the goal is in a file beside the reports. */
 const loopCaps = { ...caps, role: 3_500, task: 2_400, rules: 1_200, turn: 1_750 } as const
 /** Characters for earlier attempts where the other parts leave room. */
@@ -36,6 +36,8 @@ export interface BriefInput {
   /** Reports of earlier attempts at this task, newest first. */
   failures: string[]
   runDir: string
+  /** Where a recovery proposal goes; absent = none is read. */
+  proposalFile?: string
 }
 
 const section = (title: string, body: string, limit: number): string =>
@@ -46,6 +48,15 @@ const cleanCheckout =
 
 const outsideRule =
   'Changes of other files are not accepted, unless the task cannot be done without them. Remove the files that your commands generate.'
+
+/** Only where the owner switched it on: otherwise nobody reads the file. */
+const proposalText = (file: string): string =>
+  [
+    'If the checks cannot run because of the environment (dependencies, configuration, permissions, network), not because of the code, write one JSON object to',
+    `${file}:`,
+    '{"version":1,"timestamp":"<ISO 8601>","category":"dependency|config|environment|permissions|network","severity":"blocking|degraded","diagnosis":{"error_pattern":"<RE2 that matches the output>","root_cause":"…","evidence":["<file>:<line>: …"]},"recovery":{"command":"<one shell command>","working_dir":".","timeout_seconds":120,"expected_outcome":"…","confidence":"high|medium|low"},"fallback":{"command":"…","confidence":"…"}}',
+    'working_dir, timeout_seconds and fallback are optional. Never propose a command against failing assertions or bugs.',
+  ].join('\n')
 
 const pathRulesOf = (input: BriefInput): string => {
   const { task } = input
@@ -65,7 +76,7 @@ const pathRulesOf = (input: BriefInput): string => {
 }
 
 export const buildBrief = (input: BriefInput): string => {
-  const { turnLines = [] } = input
+  const { proposalFile, turnLines = [] } = input
   const most = turnLines.length === 0 ? { ...caps, turn: 0 } : loopCaps
   const before = [section('Your role', input.roleText, most.role), section('This machine', input.hostText, caps.host)]
   const after = [
@@ -73,10 +84,11 @@ export const buildBrief = (input: BriefInput): string => {
     section(
       `Task: ${input.task.title}`,
       input.task.instructions === '' ? input.goal.requirement : input.task.instructions,
-      most.task,
+      most.task - (proposalFile === undefined ? 0 : caps.proposal),
     ),
     section('Your turn', turnLines.join('\n'), most.turn),
     section('Rules', pathRulesOf(input), most.rules),
+    ...(proposalFile === undefined ? [] : [section('Broken environment', proposalText(proposalFile), caps.proposal)]),
   ]
   const left = briefLimit - [...before, ...after].join('\n\n').length - 2
   const room = Math.max(caps.failures, Math.min(longestFailures, left))

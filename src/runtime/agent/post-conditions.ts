@@ -105,6 +105,7 @@ const outcomes: { [T in PostCondition['type']]: OutcomeOf<T> } = {
   agent_gets_on: agentGetsOn,
   provider_answers: providerAnswers,
   check_runs: notShown,
+  proposal_helps: notShown,
   remaining_checks_pass: notShown,
   tests_pass: notShown,
   fewer_failures: notShown,

@@ -37,6 +37,9 @@ const hostText = (runContext: RunContext): string =>
     ...portLines(runContext.ports),
   ].join('\n')
 
+/** Where the agent of a run puts its proposal. */
+export const proposalFile = ({ paths }: Pick<RunContext, 'paths'>): string => join(paths.agentDir, 'recovery.json')
+
 const promptOf = (runContext: RunContext, launch: Launch): string => {
   if ((launch.resumeSession !== null || launch.ask !== undefined) && launch.hint !== null) return launch.hint
   const { loop } = runContext.run
@@ -50,6 +53,10 @@ const promptOf = (runContext: RunContext, launch: Launch): string => {
     hostText: hostText(runContext),
     failures: [launch.hint ?? '', earlierReport(runContext) ?? ''].filter((text) => text !== ''),
     runDir: runContext.paths.agentDir,
+    // In a loop only the tester proposes, and its instructions say how.
+    ...(loop === null && runContext.context.config().recovery?.enabled === true
+      ? { proposalFile: proposalFile(runContext) }
+      : {}),
   })
   return brief
 }
@@ -141,7 +148,7 @@ const firstLaunch = (corrections: LaunchCorrections): Launch => ({
   ...notStarted,
 })
 
-export const correctedLaunch = (last: Launch, change: NextLaunch): Launch => ({
+export const correctedLaunch = (last: Pick<Launch, 'number' | 'turn' | 'harness'>, change: NextLaunch): Launch => ({
   number: last.number + 1,
   ...change,
   ...(last.turn === undefined ? {} : { turn: last.turn }),
@@ -183,6 +190,8 @@ const shimAtGate = async (runContext: RunContext, launch: Launch, can: Capabilit
   if (files.existsSync(join(dir, 'gate'))) return undefined
   // The agent never ran: at most a crash left a shim without its gate.
   files.rmSync(dir, { recursive: true, force: true })
+  // Only what this launch writes is a proposal: a file from before was read, or nobody knows who wrote it.
+  files.rmSync(proposalFile(runContext), { recursive: true, force: true })
   const line = lineOf(runContext, launch, can)
   // The refs must be read before the agent runs. It waits at the gate, so they can be read while the shim starts.
   const [shim] = await Promise.all([

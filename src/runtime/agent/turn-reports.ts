@@ -126,6 +126,10 @@ export const takeReports = ({ context, paths }: RunContext, role: LoopRole): str
   return putBack
 }
 
+/** The kept copy is not needed any more. */
+export const dropReport = ({ context, paths }: RunContext, name: string): void =>
+  putReport(context.ports.files, keptFolder(paths), name, undefined)
+
 /** Takes over the reports of an earlier run of the task. False = they are not on this host. */
 export const bringReports = ({ context, paths }: RunContext, earlierRun: string): boolean => {
   const { files } = context.ports

@@ -10,8 +10,8 @@ export interface Files {
   existsSync(path: string): boolean
   mkdirSync(path: string, options: { recursive: true; mode?: number }): unknown
   readFileSync(path: string, encoding: 'utf8'): string
-  /** The bytes of a file, for a digest. */
-  readBytesSync(path: string): Uint8Array
+  /** The bytes of a file that an agent may have made: 'none', or why it is not read. Never follows a link and never waits for a pipe. */
+  readOwnBytes(path: string, most: number): Uint8Array | { refused: string } | 'none'
   readdirSync(path: string): string[]
   realpathSync(path: string): string
   /** Replaces `to` in one step. */
@@ -32,9 +32,33 @@ export interface Files {
   writeFileSync(path: string, text: string, options?: { mode: number }): void
 }
 
+const openQuietly = (path: string): number | { refused: string } | 'none' => {
+  try {
+    return fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_NONBLOCK)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') return 'none'
+    return { refused: code === 'ELOOP' ? 'it is a symbolic link' : `it cannot be opened (${code ?? 'unknown'})` }
+  }
+}
+
+const readOwnBytes: Files['readOwnBytes'] = (path, most) => {
+  const opened = openQuietly(path)
+  if (typeof opened !== 'number') return opened
+  try {
+    const found = fs.fstatSync(opened)
+    if (!found.isFile()) return { refused: 'it is not a regular file' }
+    if (found.size > most) return { refused: `it is larger than ${most / 1024} KiB` }
+    const bytes = Buffer.alloc(found.size)
+    return bytes.subarray(0, fs.readSync(opened, bytes, 0, found.size, 0))
+  } finally {
+    fs.closeSync(opened)
+  }
+}
+
 export const realFiles: Files = {
   ...fs,
-  readBytesSync: (path) => fs.readFileSync(path),
+  readOwnBytes,
   // The shim of an earlier engine may still write a last file into the folder; then the removal is retried.
   rmSync: (path, options) => fs.rmSync(path, { ...options, maxRetries: 5 }),
   userId: () => process.geteuid?.(),

@@ -41,6 +41,7 @@ const names: Record<string, (action: Tried['action']) => string> = {
   allow_paths: ({ allowed }) => `allowed ${pathsText(allowed)}`,
   ask_paths: () => 'asked a model about the changed paths',
   install: () => 'installed the dependencies',
+  run_proposed: ({ command }) => `ran the proposed \`${textOf(command)}\``,
   run_again: () => 'did the task again on the newer base',
   wait: ({ name }) => (name === 'WAIT_FOR_QUOTA' ? 'waited for the limit to reset' : 'waited and retried'),
 }

@@ -17,6 +17,7 @@ import {
   retryTask,
   type CancelRunning,
 } from './commands.ts'
+import { answerProposal, checkProposalAnswer, rejectionHint, type ProposalChoice } from './answer-proposal.ts'
 import { approveTask } from './approve.ts'
 import { takeOverTask } from './take-over-task.ts'
 import { editBeforeRetry } from './edit-task.ts'
@@ -181,6 +182,20 @@ const retryChanged = (asked: Asked, choice: Changing, text: string): Promise<voi
   }
 }
 
+const answerAboutProposal = async (asked: Asked, choice: ProposalChoice, text: string): Promise<void> => {
+  const { context, question, by } = asked
+  const answer = { choice, question, text, by }
+  await checkProposalAnswer(context, answer)
+  const hint = await rejectionHint(context, answer)
+  return retryAsked(asked, choice.kind, {
+    ...(hint === undefined ? {} : { hint }),
+    before: async (tx, task) => {
+      await answerProposal(context, tx, answer)
+      return task
+    },
+  })
+}
+
 const carryOut = async (
   asked: Asked,
   { choice, text, cancelRunning }: { choice: Choice; text: string; cancelRunning: CancelRunning },
@@ -219,6 +234,11 @@ const carryOut = async (
       return choice.input === null
         ? retryAsked(asked, 'retry')
         : retryWithEdit(asked, 'retry', () => ({ fields: { model: text }, why: 'a person chose the model', by }))
+    case 'approve_recovery':
+    case 'edit_recovery':
+    case 'reject_recovery':
+    case 'resolve_recovery':
+      return answerAboutProposal(asked, choice, text)
     case 'take_over':
       await takeOverTask(context, question.taskId ?? '', { by })
       return undefined

@@ -12,6 +12,7 @@ import { answerEscalation, listEscalations, pendingEscalationOf } from '../../st
 import { appendEvent } from '../../store/event.ts'
 import { getGoal, halfCancelledGoals, listLiveGoals, moveGoal, progressGoal, resetGoalSpend } from '../../store/goal.ts'
 import { listMerges, moveMerge } from '../../store/merge.ts'
+import { closeAskedProposals, resetExecutionCount } from '../../store/recovery-proposal.ts'
 import { listRuns } from '../../store/run.ts'
 import { cancelledDependents, getTask, listTasks, moveTask } from '../../store/task.ts'
 import { findBranches, missingBranchText, landCommand, usableLandCommand } from '../landing/goal-branch.ts'
@@ -89,6 +90,7 @@ const retryOne = async (tx: Queryable, task: Task, { choice, said }: Retried): P
   const payload = { reason: 'manual_requeue', ...said }
   movedOrThrow(await moveTask(tx, task, 'retried', { resetBudget: true, takenOver: null, ...hint, payload }))
   await answer(tx, task.id, choice)
+  await closeAskedProposals(tx, task.id, choice)
 }
 
 /** Brings back what was cancelled only because it depends on the task that a person retries, directly or through others. */
@@ -169,6 +171,7 @@ export const retryGoal = async (context: Context, id: string): Promise<Goal> => 
     await answerGoal(tx, id, 'retry')
     await giveUpBranch(tx, id, broken)
     await resetGoalSpend(tx, id)
+    await resetExecutionCount(tx, id)
     if (goal.state === 'paused') movedOrThrow(await moveGoal(tx, goal, 'resumed', 'retried by a person'))
     else await reopenGoal(tx, id)
   })

@@ -4,6 +4,7 @@ import { editSentence } from './edit-sentence.ts'
 import { counted, followedBy, movedRefs, payloadText, withoutLabel, type EventTypes } from './event-text.ts'
 import { goalEvents } from './goal-events.ts'
 import { loopEvents } from './loop-events.ts'
+import { proposalEvents } from './proposal-events.ts'
 import { reworkEvents } from './rework-events.ts'
 import {
   cancelledText,
@@ -26,6 +27,7 @@ export const eventTypes: EventTypes = {
   ...goalEvents,
   ...loopEvents,
   ...reworkEvents,
+  ...proposalEvents,
   'task.created': {
     meaning: 'a task was queued',
     sentence: (p) => `task ${payloadText(p, 'number')} "${payloadText(p, 'title')}" was queued`,

@@ -22,6 +22,7 @@ import type { PhaseResult } from './phase.ts'
 import { pathActions } from './policy-actions.ts'
 import { relaunch } from './relaunch.ts'
 import { recordModeChange, repairs } from './repair.ts'
+import { intendProposed } from './run-proposal.ts'
 
 const launchActions: ActionHandlers<RunContext, PhaseResult, ActionIn<'launch'>> = { relaunch }
 
@@ -29,6 +30,7 @@ const runActions: ActionHandlers<RunContext, PhaseResult, ActionIn<'run'>> = {
   chmod: recordModeChange,
   ...repairs,
   ...pathActions,
+  run_proposed: intendProposed,
 }
 
 /** The label of a diagnosis as a person reads it, in the list of snapshots. */

@@ -12,6 +12,7 @@ import { fillPackagePool } from '../checks/fill-package-pool.ts'
 import { stopSignal, isReleased, type RunContext } from '../core/run-context.ts'
 import { planInstalls } from './install-needed.ts'
 import { installForChecks, commandContext } from './repair.ts'
+import { runProposed, type UnknownOutcome } from './run-proposal.ts'
 
 /** The collected tree as a commit, because a clone needs one to start from. */
 const commitOf = (runContext: RunContext, { base, tree }: Pick<ChangeList, 'base' | 'tree'>): Promise<string> =>
@@ -19,7 +20,10 @@ const commitOf = (runContext: RunContext, { base, tree }: Pick<ChangeList, 'base
     ...{ base, tree, subject: 'The work as it is checked', body: '', trailers: {} },
   })
 
-export type CheckWorkspaceProblem = { kind: 'copy'; text: string } | { kind: 'check'; check: ObservedCheck }
+export type CheckWorkspaceProblem =
+  | { kind: 'copy'; text: string }
+  | { kind: 'check'; check: ObservedCheck }
+  | UnknownOutcome
 
 const setUp = async (runContext: RunContext, remaining: number): Promise<CheckWorkspaceProblem | undefined> => {
   const { context, paths } = runContext
@@ -38,8 +42,8 @@ export const makeCheckWorkspace = async (
   checks: number,
 ): Promise<CheckWorkspaceProblem | undefined> => {
   const { context, goal, paths, run } = runContext
-  // Work in place has no clone: the checks run in the user's folder.
-  if (goal.repoMode === 'direct') return undefined
+  // Work in place has no clone: the checks run in the user's folder, and so does an approved command.
+  if (goal.repoMode === 'direct') return runProposed(runContext, found)
   const { copyProblem } = await makeCleanWorkspace(context.ports, {
     ...context,
     ...{ commit: await commitOf(runContext, found), workspace: paths.checked, branch: `unstuck/check/${run.id}` },
@@ -50,7 +54,7 @@ export const makeCheckWorkspace = async (
   if (failed !== undefined || isReleased(runContext)) return failed
   await planInstalls(runContext, found)
   await installForChecks(runContext)
-  return undefined
+  return isReleased(runContext) ? undefined : runProposed(runContext, found)
 }
 
 /**

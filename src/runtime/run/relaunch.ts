@@ -2,6 +2,7 @@
 import type { LoopState } from '../../domain/loop.ts'
 import { carriedVerdict, lastLaunch, type Run } from '../../domain/run.ts'
 import { nextLaunch } from '../agent/next-launch.ts'
+import { firstCorrections } from '../agent/first-corrections.ts'
 import { correctedLaunch } from '../agent/start-launch.ts'
 import { progressSummary } from '../agent/progress-summary.ts'
 import type { ActionOf, ChosenRecovery } from '../core/recovery-record.ts'
@@ -42,19 +43,23 @@ export const relaunch = async (
   chosen: ChosenRecovery<ActionOf<'relaunch'>>,
 ): Promise<PhaseResult> => {
   const { context, run } = runContext
+  // A run that only checks work of the run before it has started no agent yet.
   const last = lastLaunch(run)
-  if (last === undefined) throw new Error('a relaunch needs a launch before it')
   if (run.loop?.stage === 'landing' && chosen.step.action.ask === undefined)
     return feedIntoLoop(runContext, chosen, run.loop)
   const { capabilities: can } = await detectCapabilities(runContext)
   const action = await actionFor(runContext, chosen)
-  const change = nextLaunch(last.corrections, action, can.resume ? run.sessionId : null)
+  const change = nextLaunch(
+    last?.corrections ?? (await firstCorrections(runContext)),
+    action,
+    can.resume ? run.sessionId : null,
+  )
   await context.db.transaction(async (tx) => {
     // Recorded with the complete hint, so that the event shows the text the agent receives.
     await recordIntent(context, tx, runContext.run, { ...chosen, step: { ...chosen.step, action } })
     // Dropped checks and installs are kept, so that the next verification runs under the same conditions.
     const verdict = carriedVerdict(runContext.run.verdict)
-    const launches = [...runContext.run.launches, correctedLaunch(last, change)]
+    const launches = [...runContext.run.launches, correctedLaunch(last ?? { number: 0 }, change)]
     await saveProgress(runContext, { phase: 'launch', launches, tree: null, verdict, loop: loopAfter(run, action) }, tx)
   })
   context.at('recovery-intended')

@@ -33,7 +33,7 @@ const continued = (runContext: RunContext, { loop, epoch, errorMeta }: Run & { l
   const isNewCount = epoch <= task.countFromEpoch
   const isBeyond = at.limit !== null && at.iteration > at.limit
   return {
-    ...{ ...at, stage: 'turn' },
+    ...{ ...at, stage: at.stage === 'recovery' ? 'recovery' : 'turn' },
     ...(isNewCount || isBeyond ? { limit: limitFrom(at.iteration, most) } : {}),
     ...(isNewCount ? { signatures: [] } : {}),
   }
@@ -78,11 +78,17 @@ const goalText = ({ goal, task }: RunContext): string =>
     .concat(task.instructions === goal.requirement ? [] : ['# The goal that the task is part of', goal.requirement])
     .join('\n\n')
 
-export const beginLoop = async (runContext: RunContext, base: string): Promise<PhaseResult> => {
+/** `isReady`: a person's answer or the end of a wait lets a proposed command run, and the checks follow without a turn. */
+export const beginLoop = async (runContext: RunContext, base: string, isReady: boolean): Promise<PhaseResult> => {
   const { context, run } = runContext
-  // Stored first: the work is compared with it.
-  if (run.baseCommit !== base) await saveProgress(runContext, { baseCommit: base })
   const loop = await loopOf(runContext, await listRuns(context.db, { taskId: run.taskId }), base)
   writeOwnReport(runContext, 'goal.md', goalText(runContext))
+  const isDeciding = loop.stage === 'recovery' && loop.role === 'tester'
+  if (isDeciding && isReady) {
+    await saveProgress(runContext, { phase: 'verify', tree: loop.before, loop })
+    return 'on'
+  }
+  // The proposal was rejected, or nobody decides about it any more.
+  if (isDeciding) return startTurn(runContext, { ...loop, role: 'reviewer' })
   return startTurn(runContext, loop.before === null ? { ...loop, before: (await collectNow(runContext)).tree } : loop)
 }

@@ -2,19 +2,34 @@
 import type { LoopState } from '../../../domain/loop.ts'
 import { afterTurn } from '../../../recovery/loop/iteration.ts'
 import type { ChangeList } from '../../../workspace/repository-types.ts'
+import { proposalFile } from '../../agent/start-launch.ts'
+import { dropReport } from '../../agent/turn-reports.ts'
 import { saveProgress, type RunContext } from '../../core/run-context.ts'
 import type { PhaseResult } from '../phase.ts'
+import { proposalsOn } from '../take-proposal.ts'
 import { beginVerificationTime } from '../repair.ts'
 import { endIteration } from './end-iteration.ts'
 import { limitRole } from './limit-role.ts'
 import { startTurn } from './start-turn.ts'
 
-/**
- * The checks of the iteration have their result and the tester has said why: a recovery that it proposes for checks that failed or
- * could not run is read here, before the reviewer.
- */
-const afterTester = (runContext: RunContext, loop: LoopState, found: ChangeList): Promise<PhaseResult> =>
-  startTurn(runContext, { ...loop, role: 'reviewer', before: found.tree })
+/** The tester left a proposal about checks that failed or could not run: they run again, and the proposal is read where they fail. */
+const hasProposal = (runContext: RunContext, { tests }: LoopState): boolean =>
+  tests?.state === 'failed' &&
+  proposalsOn(runContext) &&
+  runContext.context.ports.files.existsSync(proposalFile(runContext))
+
+const verifyAs = async (runContext: RunContext, loop: LoopState, tree: string): Promise<PhaseResult> => {
+  beginVerificationTime(runContext)
+  await saveProgress(runContext, { phase: 'verify', tree, loop: { ...loop, before: tree } })
+  return 'on'
+}
+
+const afterTester = (runContext: RunContext, loop: LoopState, { tree }: ChangeList): Promise<PhaseResult> => {
+  if (!hasProposal(runContext, loop)) return startTurn(runContext, { ...loop, role: 'reviewer', before: tree })
+  // Read once: the copy must not come back in a later turn.
+  dropReport(runContext, 'recovery.json')
+  return verifyAs(runContext, { ...loop, stage: 'recovery' }, tree)
+}
 
 /** The turn ended without an error and has been collected. */
 export const endTurn = async (runContext: RunContext, loop: LoopState, collected: ChangeList): Promise<PhaseResult> => {
@@ -23,10 +38,5 @@ export const endTurn = async (runContext: RunContext, loop: LoopState, collected
   if (next === 'gates') return endIteration(runContext, loop, found)
   if (loop.role === 'tester') return afterTester(runContext, loop, found)
   if (next !== 'tests') return startTurn(runContext, { ...loop, role: next.turn, before: found.tree })
-  beginVerificationTime(runContext)
-  await saveProgress(runContext, {
-    ...{ phase: 'verify', tree: found.tree },
-    loop: { ...loop, stage: 'tests', before: found.tree, tests: null },
-  })
-  return 'on'
+  return verifyAs(runContext, { ...loop, stage: 'tests', tests: null }, found.tree)
 }

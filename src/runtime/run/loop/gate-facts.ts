@@ -28,7 +28,7 @@ const reviewOf = (runContext: RunContext): Review => {
 
 const mostBytes = 64 * 1024 * 1024
 
-/** What is wrong with a file that the reviewer named; undefined = it is as named. Links are not followed out of the workspace. */
+/** What is wrong with a file that the reviewer named; undefined = it is as named. Links are not followed, not even to a file inside. */
 const wrongFile = (runContext: RunContext, { path, sha256 }: NamedFile): string | undefined => {
   const { files } = runContext.context.ports
   const inside = normalize(path)
@@ -36,9 +36,11 @@ const wrongFile = (runContext: RunContext, { path, sha256 }: NamedFile): string 
   const root = files.realpathSync(workTreeOf(runContext))
   const whole = join(root, inside)
   if (!files.existsSync(whole)) return `${path} does not exist`
-  if (files.realpathSync(whole) !== whole || !files.statSync(whole).isFile()) return `${path} is not a regular file`
-  if (files.statSync(whole).size > mostBytes) return `${path} is too large to be compared`
-  const now = createHash('sha256').update(files.readBytesSync(whole)).digest('hex')
+  if (files.realpathSync(whole) !== whole) return `${path} is reached by a link`
+  const bytes = files.readOwnBytes(whole, mostBytes)
+  if (bytes === 'none') return `${path} does not exist`
+  if ('refused' in bytes) return `${path}: ${bytes.refused}`
+  const now = createHash('sha256').update(bytes).digest('hex')
   return now === sha256 ? undefined : `${path} has the SHA-256 ${now}, not ${sha256} as the reviewer named`
 }
 

@@ -1,5 +1,5 @@
 /** The checks of an iteration, which run in a clean clone before the tester's turn, and what the tester gets to read of them. */
-import type { IterationTests } from '../../../domain/loop.ts'
+import type { IterationTests, LoopState } from '../../../domain/loop.ts'
 import { isEvidence, type CheckResult, type Run, type Verdict } from '../../../domain/run.ts'
 import { diagnose } from '../../../recovery/diagnosis.ts'
 import type { ObservedCheck } from '../../../recovery/evidence.ts'
@@ -13,7 +13,11 @@ import type { PhaseResult } from '../phase.ts'
 import { startTurn } from './start-turn.ts'
 
 /** The checks that run now are those of an iteration: a failure is for the tester, and starts no agent of its own. */
-export const isIterationTest = ({ loop }: Pick<Run, 'loop'>): boolean => loop?.stage === 'tests'
+export const isIterationTest = ({ loop }: Pick<Run, 'loop'>): boolean =>
+  loop?.stage === 'tests' || loop?.stage === 'recovery'
+
+/** A proposal counts after the checks that it is about have failed. In a loop that is after the tester has seen them fail. */
+export const readsProposal = ({ loop }: Pick<Run, 'loop'>): boolean => loop === null || loop.stage === 'recovery'
 
 const mostOutput = 200_000
 
@@ -69,7 +73,7 @@ const resultsText = (runContext: RunContext, tests: IterationTests, given: Teste
   const text = JSON.stringify(
     {
       iteration: runContext.run.loop?.iteration,
-      ...{ state: tests.state, tree: tests.tree, checks: results },
+      ...{ state: tests.state, tree: tests.tree, text: tests.text, checks: results },
       ...(failed === undefined || diagnosis === undefined
         ? {}
         : {
@@ -88,10 +92,37 @@ const resultsText = (runContext: RunContext, tests: IterationTests, given: Teste
   return runContext.context.ports.processes.redactText(`${text}\n`, runContext.context.environment)
 }
 
+/** The checks as they ran for the tester stay the result of the iteration; a recovery that helped counts from the next one on. */
+const afterRecovery = (before: IterationTests, after: IterationTests): IterationTests =>
+  after.state === 'failed'
+    ? { ...before, signature: after.signature }
+    : {
+        ...{ ...before, signature: '' },
+        text: `${before.text}. Then a recovery repaired the environment: the checks pass now, which counts in the next iteration`,
+      }
+
+/** What the tester proposed is decided. The reviewer's turn follows, as in every iteration. */
+const recoveredIteration = (
+  runContext: RunContext,
+  { tests, ...loop }: LoopState,
+  given: TestedIteration,
+): Promise<PhaseResult> => {
+  const after = testsOf(given)
+  const now = tests === null ? after : afterRecovery(tests, after)
+  if (after.state !== 'failed')
+    writeOwnReport(
+      runContext,
+      'test-results.json',
+      resultsText(runContext, { ...after, ...now, state: 'failed' }, given),
+    )
+  return startTurn(runContext, { ...loop, role: 'reviewer', before: given.tree, tests: now })
+}
+
 /** Stores the result and hands it to the tester. */
 export const testedIteration = async (runContext: RunContext, given: TestedIteration): Promise<PhaseResult> => {
   const { run } = runContext
   if (run.loop === null) throw new Error('only a loop has checks of an iteration')
+  if (run.loop.stage === 'recovery') return recoveredIteration(runContext, run.loop, given)
   const tests = testsOf(given)
   writeOwnReport(runContext, 'test-results.json', resultsText(runContext, tests, given))
   writeOwnReport(

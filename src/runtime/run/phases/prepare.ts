@@ -16,6 +16,7 @@ import { copiedPatterns, makeFreshWorkspace, runSetup } from '../../checks/fresh
 import { detectEarly } from '../../harness/detected-capabilities.ts'
 import { fillPackagePool } from '../../checks/fill-package-pool.ts'
 import { recover } from '../carry-out.ts'
+import { continueProposal } from '../continue-proposal.ts'
 import { collectGivenBack } from '../collect-given-back.ts'
 import { beginLoop } from '../loop/begin-loop.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
@@ -215,7 +216,9 @@ export const prepare: Phase = async (runContext) => {
   if (goal.repoMode !== 'direct') await excludeLeftOut(runContext)
   await resumeFromEarlier(runContext, base)
   if (goal.repoMode !== 'direct') await reportConflict(runContext)
-  if (runContext.task.kind === 'loop') return beginLoop(runContext, base)
-  await saveProgress(runContext, { phase: 'launch', baseCommit: base })
+  await saveProgress(runContext, { baseCommit: base })
+  const isReady = await continueProposal(runContext)
+  if (runContext.task.kind === 'loop') return beginLoop(runContext, base, isReady)
+  await saveProgress(runContext, { phase: isReady ? 'collect' : 'launch' })
   return 'on'
 }

@@ -24,8 +24,11 @@ import { carryOut, endUnrecovered, recover } from '../carry-out.ts'
 import { checkWork, passedOnBase, passedWithout } from '../check-work.ts'
 import { discardCheckWorkspace, makeCheckWorkspace, type CheckWorkspaceProblem } from '../check-workspace.ts'
 import { resolveFeedback, resolveKeptTests, resolveWeakened } from '../resolve-feedback.ts'
+import { considerProposal } from '../decide-proposal.ts'
+import { endUnknownOutcome } from '../end-unknown-outcome.ts'
+import { resolveProposed } from '../settle-proposals.ts'
 import { endLeftRunning } from '../end-left-running.ts'
-import { isIterationTest, testedIteration } from '../loop/iteration-tests.ts'
+import { isIterationTest, readsProposal, testedIteration } from '../loop/iteration-tests.ts'
 import { removedFailures } from '../removed-tests.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
 import { collectedWork, excludedNotes, isUnchanged, leftOutNotes } from '../../agent/collected.ts'
@@ -87,11 +90,19 @@ const failedVerification = async (
   await runContext.context.db.transaction(async (tx) => {
     await recordFindings(tx, runContext.run, report.findings)
     await resolveRepairs(tx, runContext, { results: report.results, failed })
+    await resolveProposed(tx, runContext, { results: report.results, failed })
     await resolveFeedback(tx, runContext, { results: report.results, failed })
     await saveProgress(runContext, { verdict: { ...verdict, checks: report.results } }, tx)
   })
   const evidence: Evidence = { kind: 'check', check: failed, ...(await otherHarnessOf(runContext)) }
   const { diagnosis, step } = await chooseStoredRecovery(runContext.context, runContext.run, evidence)
+  const isInstall = step.kind === 'recover' && step.action.type === 'install'
+  const reads = readsProposal(runContext.run)
+  const proposed = reads
+    ? ((await considerProposal(runContext, { failed, diagnosis }, 'listed')) ??
+      (isInstall ? undefined : await considerProposal(runContext, { failed, diagnosis }, 'any')))
+    : undefined
+  if (proposed !== undefined) return proposed
   if (step.kind === 'recover' && scopeOf[step.action.type] === 'run') return carryOut(runContext, { diagnosis, step })
   if (isIterationTest(runContext.run))
     return testedIteration(runContext, { tree: runContext.run.tree ?? '', results: report.results, verdict, failed })
@@ -215,6 +226,7 @@ const passedVerification = async (
   await context.db.transaction(async (tx) => {
     await recordFindings(tx, runContext.run, report.findings)
     await resolveRepairs(tx, runContext, report)
+    await resolveProposed(tx, runContext, report)
     await resolveStillRed(tx, runContext, report)
     await resolveFeedback(tx, runContext, report)
     const nothing = outcome === 'nothing to verify'
@@ -237,6 +249,7 @@ const passedIteration = async (
   await runContext.context.db.transaction(async (tx) => {
     await recordFindings(tx, runContext.run, report.findings)
     await resolveRepairs(tx, runContext, report)
+    await resolveProposed(tx, runContext, report)
     await saveProgress(runContext, { verdict: { ...verdict, checks: report.results } }, tx)
   })
   return testedIteration(runContext, { tree: found.tree, results: report.results, verdict })
@@ -282,10 +295,12 @@ const withoutClone = (
   runContext: RunContext,
   { verdict }: Work,
   notReady: CheckWorkspaceProblem,
-): Promise<PhaseResult> =>
-  notReady.kind === 'copy'
+): Promise<PhaseResult> => {
+  if (notReady.kind === 'unknown') return endUnknownOutcome(runContext, notReady)
+  return notReady.kind === 'copy'
     ? recover(runContext, notReady, { source: 'engine' })
     : failedVerification(runContext, { results: [], findings: [], failed: notReady.check }, verdict)
+}
 
 const verifyClean = async (runContext: RunContext): Promise<PhaseResult> => {
   const { found, planned: asked } = await workOf(runContext)

@@ -1,0 +1,15 @@
+/** `unstuck approve-recovery`: answers the question about a proposed recovery command. */
+import { jsonOption, type Register } from '../command-options.ts'
+import type { RecoveryOptions } from '../recovery.ts'
+
+export const register: Register = (program, act) => {
+  program
+    .command('approve-recovery')
+    .description('run the recovery command that an agent proposed, after the question about it')
+    .requiredOption('--loop <goal>', 'id of the goal (g-…)')
+    .option('--note <text>', 'why, for the record')
+    .option(...jsonOption)
+    .action((options: RecoveryOptions) =>
+      act(async (io) => (await import('../recovery.ts')).recoveryCommand(io, 'approve', options)),
+    )
+}

@@ -1,0 +1,124 @@
+/** The question about a proposed command: what failed, what the agent proposes and why, and what each answer does. */
+import type { Choice, ChoiceInput } from '../../domain/escalation.ts'
+import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
+import type { Task } from '../../domain/task.ts'
+import { readShellCommand } from '../../recovery/proposal/simple-commands.ts'
+import type { Proposal, ProposedCommand } from '../../recovery/proposal/proposal.ts'
+import { cancelChoice, hintChoice } from './choices.ts'
+import type { PersonQuestion } from './question.ts'
+
+export type ProposalQuestionKind =
+  | 'recovery_approval_required'
+  | 'recovery_failed'
+  | 'recovery_unknown_outcome'
+  | 'invalid_proposal'
+
+const note: ChoiceInput = { name: 'note', label: 'Why, for the record', required: false, suggested: null }
+
+type Kind = 'approve_recovery' | 'edit_recovery' | 'reject_recovery' | 'resolve_recovery'
+
+const choice = (
+  { proposal, goal }: { proposal: string; goal: string },
+  kind: Kind,
+  { id, ...text }: Pick<Choice, 'id' | 'label' | 'effect'> & { input?: ChoiceInput; command?: string },
+): Choice => ({
+  ...{ id, kind, proposal },
+  command: `unstuck ${kind.replace('_', '-')} --loop ${goal}`,
+  input: note,
+  ...text,
+})
+
+/** `proposed`: the command that the question is about; undefined = the proposal is invalid. */
+export const proposalChoices = (
+  { id: proposal, goalId: goal }: RecoveryProposal,
+  task: Pick<Task, 'id'>,
+  proposed: ProposedCommand | undefined,
+): Choice[] => {
+  const about = { proposal, goal }
+  const edit = choice(about, 'edit_recovery', {
+    ...{ id: 'edit', label: 'Run another command' },
+    effect: 'Your command runs instead, once, in the clone in which the checks of the task run; then the checks run.',
+    command: `unstuck answer ${task.id} edit --command "…"`,
+    input: {
+      ...{ name: 'command', label: 'The command to run', required: true },
+      suggested: proposed?.command ?? null,
+    },
+  })
+  const approve = choice(about, 'approve_recovery', {
+    ...{ id: 'approve', label: 'Run it' },
+    effect: `\`${proposed?.command ?? ''}\` runs for this task, in the clone in which its checks run; then the checks run.`,
+  })
+  return [
+    ...(proposed === undefined ? [] : [approve]),
+    edit,
+    choice(about, 'reject_recovery', {
+      ...{ id: 'reject', label: 'Do not run it' },
+      effect: 'The command does not run, and an agent continues the task without it.',
+    }),
+    choice(about, 'resolve_recovery', {
+      ...{ id: 'resolve', label: 'I have solved it by hand' },
+      effect: 'The work of the task is checked again as it is.',
+    }),
+    hintChoice(task.id),
+    cancelChoice(task.id),
+  ]
+}
+
+const asList = (title: string, lines: readonly string[]): string[] =>
+  lines.length === 0 ? [] : [title, ...lines.map((line) => `  ${line}`)]
+
+const detailsOf = (
+  { flag, offsetStated }: RecoveryProposal,
+  { diagnosis, recovery, timestamp, category, severity }: Proposal,
+  { command, workingDir, timeoutSeconds, confidence }: ProposedCommand,
+): string[] => {
+  const { texts, unclear } = readShellCommand(command)
+  const parts = texts.filter((text) => text !== command)
+  return [
+    `Command: ${command}`,
+    `It runs in ${workingDir === '.' ? 'the top folder' : workingDir} of the clone in which the checks run, at most ${timeoutSeconds} s.`,
+    `Cause as the agent sees it (${category}, ${severity}, confidence ${confidence}): ${diagnosis.root_cause}`,
+    `Expected: ${recovery.expected_outcome}`,
+    ...asList('Evidence:', diagnosis.evidence),
+    ...(flag === null ? [] : [`Caution: ${flag.detail}.`]),
+    ...asList('Its parts:', parts.slice(0, 20)),
+    ...(unclear.length === 0 ? [] : [`Caution: it contains ${unclear.join(', ')}.`]),
+    `Proposed at ${timestamp}${offsetStated === null ? ' (without a time zone)' : ''}.`,
+  ]
+}
+
+export interface ProposalAsked {
+  kind: ProposalQuestionKind
+  /** Why a person is asked, as in the event `recovery_escalated`. */
+  reason: string
+  /** What the failed check showed. */
+  evidence: string
+  proposed: ProposedCommand | undefined
+}
+
+const begin: Record<ProposalQuestionKind, (command: string) => string> = {
+  recovery_approval_required: (command) => `an agent proposes to run \`${command}\``,
+  recovery_failed: (command) => `the proposed \`${command}\` did not help`,
+  recovery_unknown_outcome: (command) =>
+    `the engine ended while the proposed \`${command}\` ran, so its outcome is unknown`,
+  invalid_proposal: () => `the proposal of the agent is not valid and did not run`,
+}
+
+export const proposalQuestion = (
+  proposal: RecoveryProposal,
+  task: Task,
+  { kind, reason, evidence, proposed }: ProposalAsked,
+): PersonQuestion => {
+  const about = `Task ${task.number} "${task.title}" cannot be checked: ${evidence.split('\n')[0]?.slice(0, 300) ?? ''}`
+  const happened = `${about}; ${begin[kind](proposed?.command ?? '')} (${reason}).`
+  const body = proposal.body as Proposal | null
+  return {
+    ...{ kind, happened, tried: [], question: happened },
+    details: [
+      ...(body === null || proposed === undefined ? [] : detailsOf(proposal, body, proposed)),
+      ...(proposal.problem === null ? [] : [proposal.problem.problem]),
+      `The decisions: unstuck explain ${task.id}`,
+    ].join('\n'),
+    choices: proposalChoices(proposal, task, proposed),
+  }
+}

@@ -1,0 +1,102 @@
+/** What a person answers about a proposed command. Their approval skips the owner's lists and nothing else. */
+import type { Choice, Escalation } from '../../domain/escalation.ts'
+import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
+import { AppError } from '../../errors.ts'
+import { findSecrets } from '../../recovery/policy/secret-text.ts'
+import { whyNoCommand } from '../../recovery/proposal/limits.ts'
+import { commandOf, type Proposal, type ProposalStep } from '../../recovery/proposal/proposal.ts'
+import type { Queryable } from '../../store/db.ts'
+import { appendApproved, appendResolved, getProposal, moveProposal } from '../../store/recovery-proposal.ts'
+import type { Context } from '../core/context.ts'
+import { actorName, reasonText } from '../core/person-text.ts'
+
+export type ProposalChoice = Extract<Choice, { proposal: string }>
+
+interface ProposalAnswer {
+  choice: ProposalChoice
+  question: Escalation
+  text: string
+  by: string | undefined
+}
+
+/** Of two answers at the same time the second finds the proposal decided. */
+const moveAsked = async (
+  tx: Queryable,
+  { choice, question }: ProposalAnswer,
+  change: Omit<Parameters<typeof moveProposal>[2], 'from'>,
+): Promise<RecoveryProposal> => {
+  const moved = await moveProposal(tx, choice.proposal, { from: ['asked'], ...change })
+  if (moved === undefined)
+    throw new AppError('STALE', `question ${question.id} is already decided; "unstuck status" shows what waits for you`)
+  return moved
+}
+
+const invalidCommand = (problem: string): AppError =>
+  new AppError('INPUT_INVALID', `command: ${problem}; write one shell command in one line`)
+
+/** The checks that also a person's own command has to pass. */
+const refuseCommand = async ({ ports, environment }: Context, command: string): Promise<void> => {
+  const problem = whyNoCommand(command)
+  if (problem !== undefined) throw invalidCommand(problem)
+  const [secret] = await findSecrets(command)
+  if (secret !== undefined || ports.processes.redactText(command, environment) !== command)
+    throw invalidCommand('it contains a secret, which would be stored; read it from a variable of the environment')
+}
+
+/** The proposal with the command of the person, also where the agent's proposal was not valid. */
+const withCommand = ({ body }: RecoveryProposal, step: ProposalStep, command: string): object => {
+  const given = (body ?? {}) as Partial<Proposal>
+  const section = { expected_outcome: 'the failed check runs', confidence: 'high', ...given.recovery, command }
+  const edited =
+    step === 'fallback' ? { ...given, fallback: { ...given.fallback, command } } : { ...given, recovery: section }
+  return {
+    ...{ version: 1, category: 'environment', severity: 'blocking', timestamp: '' },
+    ...{ diagnosis: { error_pattern: '.', root_cause: 'a person wrote the command', evidence: [] } },
+    ...edited,
+  }
+}
+
+const approve = async (context: Context, tx: Queryable, answer: ProposalAnswer): Promise<void> => {
+  const { choice, text, by } = answer
+  const isEdit = choice.kind === 'edit_recovery'
+  const asked = await getProposal(tx, choice.proposal)
+  if (asked === undefined) throw new AppError('NOT_FOUND', `the proposal ${choice.proposal} does not exist`)
+  const step = asked.approvedStep ?? 'primary'
+  const moved = await moveAsked(tx, answer, {
+    ...{ to: 'approved', decidedBy: actorName(by), approvedStep: step },
+    ...(isEdit ? { body: withCommand(asked, step, text) } : { note: reasonText(context, text) }),
+  })
+  const command = commandOf(moved.body as Proposal, step)?.command ?? ''
+  await appendApproved(tx, moved, { source: 'human', command })
+}
+
+const close = async (context: Context, tx: Queryable, answer: ProposalAnswer): Promise<void> => {
+  const isRejected = answer.choice.kind === 'reject_recovery'
+  const note = reasonText(context, answer.text)
+  const moved = await moveAsked(tx, answer, {
+    ...{ to: isRejected ? 'rejected' : 'resolved', decidedBy: actorName(answer.by), note },
+  })
+  await appendResolved(tx, moved, { by: 'human', method: isRejected ? 'rejected' : 'manual', note })
+}
+
+/** Checks the text of the person before anything is changed. */
+export const checkProposalAnswer = async (context: Context, { choice, text }: ProposalAnswer): Promise<void> => {
+  if (choice.kind === 'edit_recovery') await refuseCommand(context, text)
+}
+
+/** In the transaction that retries the task. */
+export const answerProposal = (context: Context, tx: Queryable, answer: ProposalAnswer): Promise<void> =>
+  answer.choice.kind === 'approve_recovery' || answer.choice.kind === 'edit_recovery'
+    ? approve(context, tx, answer)
+    : close(context, tx, answer)
+
+/** For the agent that continues after a rejection; undefined = the work is only checked again. */
+export const rejectionHint = async ({ db }: Context, { choice, text }: ProposalAnswer): Promise<string | undefined> => {
+  if (choice.kind !== 'reject_recovery') return undefined
+  const body = (await getProposal(db, choice.proposal))?.body as Proposal | null | undefined
+  const what =
+    body === null || body === undefined
+      ? 'your recovery.json'
+      : `the recovery command \`${body.recovery.command.slice(0, 300)}\``
+  return `A person rejected ${what}${text === '' ? '' : ` (${text})`}. Continue without it and do not propose it again.`
+}

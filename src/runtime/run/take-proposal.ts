@@ -1,0 +1,137 @@
+/**
+ * Reads the proposal that the agent of this run left, once. The file is of this run, because the launch removed an older one; what was
+ * read is stored and then removed, and the same bytes never count again for the task.
+ */
+import { createHash } from 'node:crypto'
+import { isGivenBack } from '../../domain/task.ts'
+import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
+import { findSecrets } from '../../recovery/policy/secret-text.ts'
+import { flagPattern } from '../../recovery/proposal/error-pattern.ts'
+import {
+  commandOf,
+  largestProposal,
+  proposalSteps,
+  readProposal,
+  type Proposal,
+  type ReadProposal,
+} from '../../recovery/proposal/proposal.ts'
+import type { Queryable } from '../../store/db.ts'
+import { appendProposed, executionsOf, insertProposal, proposalsOf } from '../../store/recovery-proposal.ts'
+import { requireLease } from '../../store/run.ts'
+import { proposalFile } from '../agent/start-launch.ts'
+import { commandDirectory } from '../checks/check-facts.ts'
+import { checkedTreeOf, type RunContext } from '../core/run-context.ts'
+
+/** The check that failed, with the output that the pattern of the proposal is compared with. */
+export interface ProposalSubject {
+  command: string
+  signature: string
+  output: string
+}
+
+/** Whether proposals are read at all. */
+export const proposalsOn = ({ context, task }: Pick<RunContext, 'context' | 'task'>): boolean =>
+  context.config().recovery?.enabled === true && !isGivenBack(task)
+
+/** The rule that finds a secret in the text, also a value of the environment. */
+export const secretIn = async ({ context }: Pick<RunContext, 'context'>, text: string): Promise<string | undefined> => {
+  const [found] = await findSecrets(text)
+  if (found !== undefined) return found.rule
+  const { ports, environment } = context
+  return ports.processes.redactText(text, environment) === text ? undefined : 'a value of the environment'
+}
+
+/** What only this place can tell about a proposal that has the right form. */
+const problemHere = async (runContext: RunContext, proposal: Proposal): Promise<ReadProposal | undefined> => {
+  const { files } = runContext.context.ports
+  for (const step of proposalSteps) {
+    const proposed = commandOf(proposal, step)
+    if (proposed === undefined) continue
+    const section = step === 'primary' ? 'recovery' : 'fallback'
+    const secret = await secretIn(runContext, proposed.command)
+    if (secret !== undefined)
+      return {
+        ...{ ok: false, field: `${section}.command` },
+        problem: `recovery.json: ${section}.command contains a secret (${secret}); allowed: a command that reads it from a variable of the environment`,
+      }
+    const place = commandDirectory(files, checkedTreeOf(runContext), [proposed.workingDir])
+    if (!place.ok)
+      return {
+        ...{ ok: false, field: `${section}.working_dir` },
+        problem: `recovery.json: ${section}.working_dir: ${place.reason}; allowed: a folder inside the repository`,
+      }
+  }
+  return undefined
+}
+
+interface FileRead {
+  digest: string
+  read: ReadProposal
+}
+
+const readFile = (runContext: RunContext): FileRead | undefined => {
+  const bytes = runContext.context.ports.files.readOwnBytes(proposalFile(runContext), largestProposal)
+  if (bytes === 'none') return undefined
+  if ('refused' in bytes) {
+    const digest = `${runContext.run.id}: ${bytes.refused}`
+    return { digest, read: { ok: false, field: '', problem: `recovery.json: ${bytes.refused}` } }
+  }
+  return { digest: createHash('sha256').update(bytes).digest('hex'), read: readProposal(bytes) }
+}
+
+/** The proposal that this run still has to decide about: read before, or kept over a wait. */
+const undecided = async (db: Queryable, { run }: RunContext): Promise<RecoveryProposal | undefined> =>
+  (await proposalsOf(db, { taskId: run.taskId })).findLast(
+    ({ runId, state, decidedAt }) =>
+      runId === run.id && (state === 'open' || (state === 'invalid' && decidedAt === null)),
+  )
+
+const store = async (
+  runContext: RunContext,
+  { digest, read }: FileRead,
+  { command, signature, output }: ProposalSubject,
+): Promise<boolean> => {
+  const { context, run } = runContext
+  const proposal = read.ok ? read.proposal : null
+  const flag = proposal === null ? undefined : flagPattern(proposal.diagnosis.error_pattern, output)
+  return context.db.transaction(async (tx) => {
+    await requireLease(tx, run)
+    const stored = await insertProposal(tx, {
+      ...{
+        id: context.newId('p'),
+        goalId: run.goalId,
+        taskId: run.taskId,
+        runId: run.id,
+        iteration: run.loop?.iteration ?? run.number,
+      },
+      ...{ digest, source: 'agent', body: proposal, offsetStated: read.ok ? read.offset : null },
+      problem: read.ok ? null : { field: read.field, problem: read.problem },
+      flag: flag ?? null,
+      failing: { command, signature },
+    })
+    if (stored === undefined) return false
+    if (proposal !== null) await appendProposed(tx, stored, { category: proposal.category, ...proposal.recovery })
+    return true
+  })
+}
+
+/** The proposal to decide about after this failed check; undefined = there is none. */
+export const takeProposal = async (
+  runContext: RunContext,
+  subject: ProposalSubject,
+): Promise<RecoveryProposal | undefined> => {
+  const { context, run } = runContext
+  const found = readFile(runContext)
+  if (found !== undefined) {
+    const problem = found.read.ok ? await problemHere(runContext, found.read.proposal) : undefined
+    const isNew = await store(runContext, { ...found, read: problem ?? found.read }, subject)
+    // Stored before it is removed, so that a crash in between reads it again and finds the same bytes.
+    context.ports.files.rmSync(proposalFile(runContext), { recursive: true, force: true })
+    if (!isNew) context.log.info({ run: run.id }, 'the proposal was read before and is ignored')
+  }
+  return undecided(context.db, runContext)
+}
+
+/** The commands of a proposal that ran in this count of attempts, by step. */
+export const stepsRun = async (db: Queryable, { id }: RecoveryProposal): Promise<Set<string>> =>
+  new Set((await executionsOf(db, { proposalId: id })).map(({ step }) => step))
