@@ -237,7 +237,7 @@ describe('trouble in a turn of a loop', () => {
     expect(() => other.show('half.txt', id)).toThrow('half.txt')
   })
 
-  test('a correction that helped one turn is taken again in another', async () => {
+  test('a turn that hangs is restarted and continues, in each role', async () => {
     const id = await over('hangs')
     expect((await other.recoveries(id)).map(({ label, status }) => [label, status])).toEqual([
       ['silence', 'success'],
@@ -269,6 +269,63 @@ describe('trouble in a turn of a loop', () => {
       ['planner', ['src.txt']],
     ])
     expect(other.show('docs/plan.md', id)).toBe('- [x] answer')
+  })
+})
+
+describe('a loop of a CLI with structured results', () => {
+  const promised = '<promise>LOOP_COMPLETE</promise>'
+  const programs: Record<string, string> = {
+    // First a tool prints the promise, then the message refuses it, then it gives it.
+    speaks: `begin()
+      if (role === 'worker') answer(42)
+      if (role === 'reviewer') { call('c1', 'Bash', { command: 'cat notes' }); answered('c1', '${promised}') }
+      end({ result: role !== 'reviewer' ? '${promised}' : ['${promised}\\nis not true yet', 'I do not say ${promised}', 'Fine.\\n\\n${promised}'][round - 1] })`,
+    // Another task of the goal lands the same line first.
+    conflicts: `begin()
+      const other = !role
+      if (other) answer('42 // by the other task')
+      if (role === 'planner' && round === 1) while (!existsSync('TOP/landed')) await new Promise((resolve) => setTimeout(resolve, 50))
+      if (role === 'worker') answer(round === 1 ? '42 // by the loop' : '42 // by both')
+      if (!other) seen()
+      if (role === 'reviewer') promise()
+      end()`,
+  }
+  let other: Scene
+  beforeAll(async () => {
+    const named = Object.entries(programs).map(([name, program]): [string, FaultAgent] => [
+      name,
+      { driver: 'claude', program: roles(name) + program },
+    ])
+    other = await sceneOf(Object.fromEntries(named), {})
+  })
+  afterAll(async () => other.clear())
+
+  test('takes the promise from the reviewer’s final message alone, as its last line', async () => {
+    const goal = await other.goal([{ harness: 'speaks', kind: 'loop' }])
+    await other.until(goal, 'ready', 'awaiting_human')
+    const ends = (await other.events(goal, 'loop.iteration_ended')).map(({ payload }) => payload['end'])
+    expect(ends).toEqual(['next', 'next', 'land'])
+  })
+
+  test('goes through its roles again when its finished work conflicts with what was merged meanwhile', async () => {
+    const goal = await other.goal([
+      { harness: 'conflicts', title: 'Other' },
+      { harness: 'conflicts', kind: 'loop', title: 'Loop' },
+    ])
+    await other.waitFor('the other task is done', async () =>
+      (await other.task(goal)).status === 'done' ? true : undefined,
+    )
+    writeFileSync(join(other.top, 'landed'), '')
+    await other.until(goal, 'ready', 'awaiting_human')
+    expect(other.show('answer.js', goal)).toBe('module.exports = 42 // by both')
+    const turns = (await other.events(goal, 'loop.turn_started')).map(({ payload }) => turnOf(payload))
+    expect(turns).toEqual(
+      [1, 2].flatMap((round) => ['planner', 'worker', 'tester', 'reviewer'].map((role) => `${round} ${role}`)),
+    )
+    const { prompt } = JSON.parse(
+      readFileSync(join(other.top, 'seen', 'conflicts', '2-planner.json'), 'utf8'),
+    ) as Record<string, string>
+    expect(prompt).toContain('conflict')
   })
 })
 

@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { LoopState } from '../../domain/loop.ts'
+import { diagnose } from '../diagnosis.ts'
+import { nextStep, playbooks } from '../ladder.ts'
+import type { PastRecovery } from '../playbook.ts'
+import { historyOfTurn } from './turn-history.ts'
 import { afterIteration, afterTurn, gatesOf, iterationSignature, limitFrom, openText, repeats } from './iteration.ts'
 import type { GateFacts } from './iteration.ts'
 import { boxesIn } from './open-boxes.ts'
@@ -190,5 +194,39 @@ describe('the signature of an iteration', () => {
     expect(iterationSignature(passed, 'one', gates)).not.toBe(
       iterationSignature(passed, 'one', gatesOf(facts({ wrongEvidence: ['a'] }))),
     )
+  })
+})
+
+describe('the recoveries of a turn', () => {
+  const trust = diagnose({
+    ...{ kind: 'launch', harness: 'codex', denials: [] },
+    failure: { source: 'stderr', type: 'git_trust', text: 'Not inside a trusted directory' },
+  })
+  const policy = {
+    ...{ playbooks, disabled: [] },
+    retry: {
+      ...{
+        transientBaseSeconds: 1,
+        transientMaxSeconds: 1,
+        transientLimit: 5,
+        quotaBaseSeconds: 1,
+        quotaMaxSeconds: 1,
+      },
+    },
+  }
+  const step = (history: PastRecovery[]) => nextStep(trust, history, policy, { id: 't', runId: 'r' })
+  const tried = (status: PastRecovery['status']): PastRecovery => {
+    const first = step([])
+    if (first.kind !== 'recover') throw new Error('the failure has a recovery')
+    const { playbook, actionKey } = first
+    return { runId: 'r', playbook: playbook.id, label: trust.label, actionKey, status, counted: true }
+  }
+
+  test('a correction that helped an earlier turn is free for this one, and one that failed is not', () => {
+    expect(step([tried('success')]).kind).toBe('exhausted')
+    expect(step(historyOfTurn([tried('success')], 1)).kind).toBe('recover')
+    expect(step(historyOfTurn([tried('success')], 0)).kind).toBe('exhausted')
+    expect(step(historyOfTurn([tried('failed')], 1)).kind).toBe('exhausted')
+    expect(step(historyOfTurn([tried('acting')], 1)).kind).toBe('exhausted')
   })
 })

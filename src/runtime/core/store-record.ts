@@ -1,6 +1,7 @@
 /** The recovery record of the engine: rows of the store, written in the same transaction as the change that they belong to. */
 import type { Run } from '../../domain/run.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
+import { historyOfTurn } from '../../recovery/loop/turn-history.ts'
 import type { PostCondition } from '../../recovery/playbook.ts'
 import type { Queryable } from '../../store/db.ts'
 import { insertRecovery, recoveriesOf, resolveRecovery, type Recovery } from '../../store/recovery.ts'
@@ -33,17 +34,9 @@ export const fencedRecoveries = ({ db }: Pick<Context, 'db'>, run: Run): ReturnT
     }),
 })
 
-/** To the ladder each turn of a loop is a run of its own, as what helped an earlier run may be needed again in a later one. */
+/** What counts as tried in the present turn of a loop, or in the run of any other task. */
 const ofTurn = (open: ReturnType<typeof openOf>, { loop }: Run): ReturnType<typeof openOf> =>
-  loop === null
-    ? open
-    : {
-        ...open,
-        history: async () =>
-          (await open.history()).map((past, index) =>
-            index < loop.recoveries && past.status === 'success' ? { ...past, runId: `${past.runId}-earlier` } : past,
-          ),
-      }
+  loop === null ? open : { ...open, history: async () => historyOfTurn(await open.history(), loop.recoveries) }
 
 /** The diagnosis of this evidence, and the next step after everything that was tried on the task. */
 export const chooseStoredRecovery = (context: Context, run: Run, evidence: Evidence): Promise<RecoveryDecision> =>
