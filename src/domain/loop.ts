@@ -20,6 +20,8 @@ export interface IterationTests {
   text: string
   /** Equal for the same failure; empty = unknown, or nothing failed. */
   signature: string
+  /** The environment is at fault by its diagnosis, so a known repair may help where nobody proposed one. */
+  infra?: true
 }
 
 /**

@@ -182,7 +182,9 @@ export const settleExecution = async (tx: Queryable, id: string, effect: boolean
       where id = ${id} and effect is null returning *`,
   )
   if (row === undefined || effect) return
-  const { command, exitCode, ...place } = executionOf(row)
+  const { command, exitCode, state, ...place } = executionOf(row)
+  // A command that failed by its exit code has its event already.
+  if (state !== 'succeeded') return
   await appendEvent(tx, { type: 'recovery_failed', ...at(place), payload: { command, exit_code: exitCode, error } })
 }
 

@@ -132,7 +132,12 @@ export const loopState = z.strictObject({
   stage: z.enum(loopStages),
   limit: count.nullable(),
   before: text.nullable(),
-  tests: z.strictObject({ state: z.enum(['passed', 'failed', 'none']), tree: text, text, signature: text }).nullable(),
+  tests: z
+    .strictObject({
+      ...{ state: z.enum(['passed', 'failed', 'none']), tree: text, text, signature: text },
+      infra: z.literal(true).exactOptional(),
+    })
+    .nullable(),
   signatures: z.array(text),
   open: text,
   recoveries: count,

@@ -5,7 +5,11 @@
 import { RE2JS } from 're2js'
 
 /** Why the pattern does not fit. A proposal with a flag runs only if the owner approved its command beforehand, or a person does. */
-export type PatternFlag = { flag: 'not_compiled'; detail: string } | { flag: 'no_match'; detail: string }
+export interface PatternFlag {
+  /** `caution`: a repair that a diagnosis proposes, with a consequence that a person has to accept. */
+  flag: 'not_compiled' | 'no_match' | 'caution'
+  detail: string
+}
 
 const longestPattern = 4000
 /** In characters, from the end, where a tool says why it failed. */

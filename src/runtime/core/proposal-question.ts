@@ -109,7 +109,7 @@ export const proposalQuestion = (
   task: Task,
   { kind, reason, evidence, proposed }: ProposalAsked,
 ): PersonQuestion => {
-  const about = `Task ${task.number} "${task.title}" cannot be checked: ${evidence.split('\n')[0]?.slice(0, 300) ?? ''}`
+  const about = `Task ${task.number} "${task.title}" cannot be checked: ${evidence.split(/\n|; /)[0]?.slice(0, 300) ?? ''}`
   const happened = `${about}; ${begin[kind](proposed?.command ?? '')} (${reason}).`
   const body = proposal.body as Proposal | null
   return {

@@ -18,7 +18,8 @@ import { chooseStoredRecovery } from '../core/store-record.ts'
 import { carryOut } from './carry-out.ts'
 import { endWithProposal } from './end-proposal.ts'
 import type { PhaseResult } from './phase.ts'
-import { proposalsOn, stepsRun, takeProposal } from './take-proposal.ts'
+import { proposeKnown } from './propose-known.ts'
+import { outputOf, proposalsOn, stepsRun, takeProposal } from './take-proposal.ts'
 
 /** `listed`: only a command that the owner approved beforehand. `any`: every other one as well. */
 export type ProposalTurn = 'listed' | 'any'
@@ -147,18 +148,20 @@ const lastCommand = (proposal: RecoveryProposal): ProposedCommand | undefined =>
   return commandOf(body, 'fallback') ?? commandOf(body, 'primary')
 }
 
-/** Returns what follows; undefined = the proposal changes nothing now, or there is none. */
+/** Returns what follows; undefined = the proposal changes nothing now, or there is none. `isLast`: no other recovery is left. */
 export const considerProposal = async (
   runContext: RunContext,
-  { failed, diagnosis }: { failed: ObservedCheck; diagnosis: Diagnosis },
-  turn: ProposalTurn,
+  failure: { failed: ObservedCheck; diagnosis: Diagnosis },
+  { turn, isLast }: { turn: ProposalTurn; isLast: boolean },
 ): Promise<PhaseResult | undefined> => {
   if (!proposalsOn(runContext)) return undefined
   const { db } = runContext.context
-  const proposal = await takeProposal(runContext, {
+  const { failed, diagnosis } = failure
+  const taken = await takeProposal(runContext, {
     ...{ command: failed.command, signature: diagnosis.signature },
-    output: `${failed.stdout}\n${failed.stderr}\n${failed.spawnError ?? ''}`,
+    output: outputOf(failed),
   })
+  const proposal = taken ?? (turn === 'any' ? await proposeKnown(runContext, failure, isLast) : undefined)
   if (proposal === undefined) return undefined
   if (proposal.problem !== null)
     return turn === 'listed'

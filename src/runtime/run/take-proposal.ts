@@ -3,8 +3,10 @@
  * read is stored and then removed, and the same bytes never count again for the task.
  */
 import { createHash } from 'node:crypto'
+import type { Run } from '../../domain/run.ts'
 import { isGivenBack } from '../../domain/task.ts'
 import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
+import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { findSecrets } from '../../recovery/policy/secret-text.ts'
 import { flagPattern } from '../../recovery/proposal/error-pattern.ts'
 import {
@@ -28,6 +30,13 @@ export interface ProposalSubject {
   signature: string
   output: string
 }
+
+/** Everything that a failed check printed. */
+export const outputOf = ({ stdout, stderr, spawnError = '' }: ObservedCheck): string =>
+  `${stdout}\n${stderr}\n${spawnError}`
+
+/** Of a loop its iteration, of any other task the number of the run. */
+export const iterationOf = ({ loop, number }: Pick<Run, 'loop' | 'number'>): number => loop?.iteration ?? number
 
 /** Whether proposals are read at all. */
 export const proposalsOn = ({ context, task }: Pick<RunContext, 'context' | 'task'>): boolean =>
@@ -102,7 +111,7 @@ const store = async (
         goalId: run.goalId,
         taskId: run.taskId,
         runId: run.id,
-        iteration: run.loop?.iteration ?? run.number,
+        iteration: iterationOf(run),
       },
       ...{ digest, source: 'agent', body: proposal, offsetStated: read.ok ? read.offset : null },
       problem: read.ok ? null : { field: read.field, problem: read.problem },

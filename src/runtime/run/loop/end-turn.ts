@@ -12,11 +12,14 @@ import { endIteration } from './end-iteration.ts'
 import { limitRole } from './limit-role.ts'
 import { startTurn } from './start-turn.ts'
 
-/** The tester left a proposal about checks that failed or could not run: they run again, and the proposal is read where they fail. */
+/**
+ * A proposal about checks that failed or could not run is decided where they fail, so they run again: if the tester left one, or if the
+ * environment is at fault and its repair may be known.
+ */
 const hasProposal = (runContext: RunContext, { tests }: LoopState): boolean =>
   tests?.state === 'failed' &&
   proposalsOn(runContext) &&
-  runContext.context.ports.files.existsSync(proposalFile(runContext))
+  (tests.infra === true || runContext.context.ports.files.existsSync(proposalFile(runContext)))
 
 const verifyAs = async (runContext: RunContext, loop: LoopState, tree: string): Promise<PhaseResult> => {
   beginVerificationTime(runContext)

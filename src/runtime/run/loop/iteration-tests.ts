@@ -3,6 +3,7 @@ import type { IterationTests, LoopState } from '../../../domain/loop.ts'
 import { isEvidence, type CheckResult, type Run, type Verdict } from '../../../domain/run.ts'
 import { diagnose } from '../../../recovery/diagnosis.ts'
 import type { ObservedCheck } from '../../../recovery/evidence.ts'
+import { labels } from '../../../recovery/diagnosis/labels.ts'
 import { fingerprint } from '../../../recovery/signature.ts'
 import { weakeningText } from '../../../recovery/weakened.ts'
 import type { Diagnosis } from '../../../recovery/types.ts'
@@ -55,15 +56,16 @@ export interface TestedIteration {
   failed?: ObservedCheck
 }
 
+const isInfra = ({ label }: Diagnosis): boolean =>
+  Object.entries(labels).some(([name, row]) => name === label && row.infra)
+
 const testsOf = ({ tree, results, failed }: TestedIteration): IterationTests => {
   if (failed === undefined)
     return { state: results.some(isEvidence) ? 'passed' : 'none', tree, text: passedText(results), signature: '' }
   const diagnosis = diagnose({ kind: 'check', check: failed })
   return {
-    state: 'failed',
-    tree,
-    text: failedText(failed, diagnosis),
-    signature: signatureOfFailure(failed, diagnosis),
+    ...{ state: 'failed', tree, text: failedText(failed, diagnosis), signature: signatureOfFailure(failed, diagnosis) },
+    ...(isInfra(diagnosis) ? { infra: true } : {}),
   }
 }
 

@@ -96,11 +96,11 @@ const failedVerification = async (
   })
   const evidence: Evidence = { kind: 'check', check: failed, ...(await otherHarnessOf(runContext)) }
   const { diagnosis, step } = await chooseStoredRecovery(runContext.context, runContext.run, evidence)
+  const isLast = step.kind !== 'recover'
   const isInstall = step.kind === 'recover' && step.action.type === 'install'
-  const reads = readsProposal(runContext.run)
-  const proposed = reads
-    ? ((await considerProposal(runContext, { failed, diagnosis }, 'listed')) ??
-      (isInstall ? undefined : await considerProposal(runContext, { failed, diagnosis }, 'any')))
+  const proposed = readsProposal(runContext.run)
+    ? ((await considerProposal(runContext, { failed, diagnosis }, { turn: 'listed', isLast })) ??
+      (isInstall ? undefined : await considerProposal(runContext, { failed, diagnosis }, { turn: 'any', isLast })))
     : undefined
   if (proposed !== undefined) return proposed
   if (step.kind === 'recover' && scopeOf[step.action.type] === 'run') return carryOut(runContext, { diagnosis, step })
