@@ -21,6 +21,7 @@ import {
 } from './config-values.ts'
 import { loopSection } from './config-loop.ts'
 import { proposalSections } from './config-proposals.ts'
+import { notifySections } from './config-notify.ts'
 import { recoverySections } from './config-recovery.ts'
 import { driverNames, isKnownHarness, type DriverName } from './harness/names.ts'
 import { defaultLoopSettings } from './recovery/doom-loop.ts'
@@ -215,6 +216,7 @@ export const sections = {
   }),
   ...recoverySections,
   ...proposalSections,
+  ...notifySections,
   stall: z.strictObject({
     silenceSeconds: limitOrNone('seconds').default(defaultStallSettings.silenceSeconds).meta({
       meaning:
@@ -303,11 +305,14 @@ export const configSchema = z.strictObject({
   requeue: sections.requeue.prefault({}),
   policyRecovery: sections.policyRecovery.prefault({}),
   recovery: sections.recovery.exactOptional(),
+  mcp: sections.mcp.prefault({}),
   stall: sections.stall.prefault({}),
   doomLoop: sections.doomLoop.prefault({}),
   loop: sections.loop.prefault({}),
   remote: sections.remote.prefault({}),
   playbooks: sections.playbooks.prefault({}),
+  webhooks: sections.webhooks.prefault({}),
+  notify: sections.notify.prefault({}),
   deniedPaths: listOf(pathRule, 'allowed: a list of paths or globs')
     .default([])
     .meta({ meaning: 'Paths that no run may change, even if its task allows them.' }),

@@ -55,6 +55,7 @@ it('without a file, every key has its built-in value', () => {
     policyRecovery: {
       ...{ useLlm: true, attempts: 5, timeoutSeconds: 90, generatedPaths: [], extraGeneratedPaths: [], grantDays: 30 },
     },
+    mcp: { enabled: true, waitSeconds: 45 },
     stall: {
       silenceSeconds: 900,
       afterToolResultSeconds: 600,
@@ -66,6 +67,8 @@ it('without a file, every key has its built-in value', () => {
     },
     doomLoop: { sameCalls: 5, pingPong: 4, callsWithoutChange: 60, ownRetries: 30 },
     playbooks: { disabled: [] },
+    webhooks: { style: 'auto', events: ['escalation', 'blocker', 'resolved', 'goal_end'] },
+    notify: { ntfyTokenVariable: 'UNSTUCK_NTFY_TOKEN', desktop: false },
     deniedPaths: [],
     env: [],
   })
@@ -346,6 +349,10 @@ it('the table for the docs has every key once, with default, variable and meanin
     'UNSTUCK_HARNESS',
     'UNSTUCK_HOME',
     'UNSTUCK_MAX_PARALLEL',
+    'UNSTUCK_NTFY_ANSWERS_URL',
+    'UNSTUCK_NTFY_URL',
+    'UNSTUCK_WEBHOOK_SECRET',
+    'UNSTUCK_WEBHOOK_URL',
     'WORKER_EXTRA_GENERATED_PATHS',
     'WORKER_POLICY_RECOVERY_ATTEMPTS',
     'WORKER_POLICY_RECOVERY_MODEL',

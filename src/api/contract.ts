@@ -99,6 +99,11 @@ const actor = { by: said.exactOptional() }
 
 export const actorRequest = z.strictObject(actor).default({})
 
+/** Of the agent of a run; the runtime checks the content. */
+export const proposalRequest = z.looseObject({})
+export const progressRequest = z.strictObject({ text: said })
+export const questionRequest = z.strictObject({ question: said })
+
 export const retryRequest = z
   .strictObject({
     /** For every attempt from now on; an empty hint removes the present one. */
@@ -173,6 +178,8 @@ export const escalationsQuery = z.strictObject({
   state: z.enum(['pending', 'all']).default('all'),
 })
 /** `live` = those that count. */
+export const notificationsQuery = z.strictObject({ limit: z.coerce.number().int().min(1).max(500).default(100) })
+
 export const grantsQuery = z.strictObject({ state: z.enum(['live', 'all']).default('live') })
 const secret = string.max(200)
 export const sessionRequest = z.strictObject({ code: secret })
@@ -196,8 +203,10 @@ export type {
   RunJson as Run,
   TaskJson as Task,
 } from './responses/entities.ts'
+export type { NotificationJson } from './responses/notifications.ts'
 export type { GrantJson as Grant, GrantList, LearnedPathJson as LearnedPath } from './responses/grants.ts'
 export type { RequeueJson as Requeue } from './responses/requeue.ts'
+export type { AgentQuestionView } from './responses/run-tool-responses.ts'
 export type { Challenge, LoginUrl, SessionKey, SessionView } from './responses/outcomes.ts'
 export type {
   ActivityView,

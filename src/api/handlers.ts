@@ -18,6 +18,7 @@ import {
 } from '../runtime/people/commands.ts'
 import { answerQuestion } from '../runtime/people/answer-question.ts'
 import { approveTask } from '../runtime/people/approve.ts'
+import { lastReport } from '../runtime/agent/run-tools.ts'
 import { runPaths, type Context } from '../runtime/core/context.ts'
 import { requestEdit } from '../runtime/people/edit-task.ts'
 import { doctor } from '../runtime/people/doctor.ts'
@@ -28,6 +29,7 @@ import { harnessNamed } from '../runtime/harness/harness-choice.ts'
 import { removeExpired } from '../runtime/engine/retention.ts'
 import { createGoal } from '../runtime/goal/create-goal.ts'
 import { createActivities } from '../runtime/people/run-activity.ts'
+import { notificationsView } from '../runtime/people/notification-view.ts'
 import { giveBackTask, takeOverTask } from '../runtime/people/take-over-task.ts'
 import { readRunDiff } from '../runtime/people/run-diff.ts'
 import { readChecks } from '../runtime/people/check-log.ts'
@@ -52,6 +54,8 @@ import type { Conforming, Handlers } from './call.ts'
 import type { ExplainView } from './contract.ts'
 import type { Logins } from './logins.ts'
 import { grantHandlers } from './grant-handlers.ts'
+import { recoverySummary } from './proposal-summary.ts'
+import { runToolHandlers } from './run-tool-handlers.ts'
 import { sessionHandlers } from './session-handlers.ts'
 
 export interface HandlerParts {
@@ -134,6 +138,7 @@ const metrics = async ({ db }: Context) => {
   return {
     at: (await storeNow(db)).toISOString(),
     ...(await countAll(db)),
+    recovery: await recoverySummary(db),
     spent: {
       tokens: sum((run) => run.spend.tokens),
       costUsd: sum((run) => run.spend.costUsd),
@@ -178,6 +183,7 @@ const lists = (context: Context) =>
       const found = await readEvents(context.db, { after, limit, goalId: goal, taskId: task, runId: run })
       return found.map(eventView)
     },
+    listNotifications: async ({ query: { limit } }) => notificationsView(context.db, limit),
   }) satisfies Partial<Handlers>
 
 const runReads = (context: Context) => {
@@ -187,7 +193,7 @@ const runReads = (context: Context) => {
     getRun: async ({ id }) => runNamed(context.db, id),
     runActivity: async ({ id }) => {
       const run = await runNamed(context.db, id)
-      return activityOf(run, driverOf(run))
+      return { ...activityOf(run, driverOf(run)), report: await lastReport(context.db, run) }
     },
     runChecks: async ({ id }) => {
       const run = await runNamed(context.db, id)
@@ -281,6 +287,7 @@ export const handlersOf = (parts: HandlerParts) => {
     ...reads(parts),
     ...changes(parts),
     ...grantHandlers(parts.context),
+    ...runToolHandlers(parts.context),
     ...sessionHandlers(parts.logins, parts.port),
   }
   return handlers satisfies Conforming<typeof handlers>

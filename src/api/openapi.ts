@@ -97,6 +97,13 @@ const eventStream = {
   },
 }
 
+const prometheus = {
+  'text/plain': { schema: { type: 'string', description: 'The text format of Prometheus, unless JSON is accepted.' } },
+}
+
+/** What a route serves besides JSON. */
+const otherContents: Record<string, Json> = { '/events': eventStream, '/metrics': prometheus }
+
 const responseOf = (route: Route, plain: (schema: z.ZodType, io: 'input' | 'output') => Json): Json => {
   if (route.path.startsWith('/assets/'))
     return { description: route.summary, content: { '*/*': { schema: { type: 'string' } } } }
@@ -104,7 +111,7 @@ const responseOf = (route: Route, plain: (schema: z.ZodType, io: 'input' | 'outp
   return {
     description: route.summary,
     ...(route.paged ? { headers: { Link: linkHeader } } : {}),
-    content: { ...json(plain(route.answer, 'output')), ...(route.path === '/events' ? eventStream : {}) },
+    content: { ...json(plain(route.answer, 'output')), ...otherContents[route.path] },
   }
 }
 
@@ -121,7 +128,7 @@ const operationOf = (name: string, route: Route, plain: ReturnType<typeof conver
     ? {}
     : { requestBody: { required: !mayBeAbsent(route.body), content: json(plain(route.body, 'input')) } }),
   responses: { [route.status]: responseOf(route, plain), ...errorResponses(route) },
-  ...(route.access === 'open' ? { security: [] } : {}),
+  ...(route.access === 'owner' ? {} : { security: route.access === 'open' ? [] : [{ run: [] }] }),
 })
 
 export const openapiPath = (path: string): string => path.replaceAll(/:(\w+)/g, '{$1}')
@@ -145,6 +152,11 @@ export const openapiDocument = (version: string): Json => {
           type: 'http',
           scheme: 'bearer',
           description: 'The file "token" of the state folder, or the token of a session, which ends with the engine.',
+        },
+        run: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The token of one run, which only its agent gets, as UNSTUCK_RUN_TOKEN. It ends with the run.',
         },
       },
     },

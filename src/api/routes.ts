@@ -7,7 +7,9 @@ import type { ErrorCode } from '../errors.ts'
 import * as contract from './contract.ts'
 import * as entities from './responses/entities.ts'
 import * as grants from './responses/grants.ts'
+import { notificationSchema } from './responses/notifications.ts'
 import { requeue } from './responses/requeue.ts'
+import * as runTools from './responses/run-tool-responses.ts'
 import * as outcomes from './responses/outcomes.ts'
 import * as views from './responses/views.ts'
 
@@ -23,8 +25,8 @@ export interface Route {
   answer: z.ZodType | null
   /** In addition to the common ones. */
   errors: readonly ErrorCode[]
-  /** `open` = without a token or session. */
-  access: 'owner' | 'open'
+  /** `open` = without a token or session; `run` = with the token of the run that the path names, and no other. */
+  access: 'owner' | 'open' | 'run'
   /** The header `Link` names the next page. */
   paged: boolean
 }
@@ -76,6 +78,15 @@ const change = <Path extends string, Body extends z.ZodType | null, Answer exten
 /** Served without a token or session. */
 const open = <Row extends object>(row: Row): Omit<Row, 'access'> & { access: 'open' } => ({ ...row, access: 'open' })
 
+/** Served to the agent of that run only. */
+const ofRun = <Row extends object>(
+  row: Row,
+): Omit<Row, 'access' | 'errors'> & { access: 'run'; errors: ErrorCode[] } => ({
+  ...row,
+  access: 'run',
+  errors: ['NOT_FOUND', 'ILLEGAL', 'TOO_MANY'],
+})
+
 const none = contract.noQuery
 
 export const routes = {
@@ -119,7 +130,7 @@ export const routes = {
   ),
   metrics: read(
     '/metrics',
-    'Counts of goals, tasks, runs and so on by state, and the total spend, as JSON',
+    'Numbers for Prometheus; with `Accept: application/json` counts of goals, tasks, runs and so on by state, and the total spend',
     none,
     views.metrics,
   ),
@@ -152,6 +163,28 @@ export const routes = {
   ),
   runLog: read('/runs/:id/log', 'Output and tool calls of the agent, from a cursor', contract.logQuery, views.log),
   runDiff: read('/runs/:id/diff', 'What a run changed, as a patch of at most 1 MiB', none, views.diff),
+  proposeRecovery: ofRun(
+    change(
+      '/runs/:id/proposal',
+      'An agent proposes a command that repairs the environment of its checks',
+      contract.proposalRequest,
+      runTools.proposed,
+    ),
+  ),
+  reportProgress: ofRun(
+    change('/runs/:id/progress', 'An agent reports its progress', contract.progressRequest, runTools.reported),
+  ),
+  askPerson: ofRun(
+    change(
+      '/runs/:id/question',
+      'An agent asks a person, once in its run',
+      contract.questionRequest,
+      runTools.agentQuestion,
+    ),
+  ),
+  readReply: ofRun(
+    read('/runs/:id/question', 'The question of an agent, and its answer', none, runTools.agentQuestion),
+  ),
   listRecoveries: list('/recoveries', 'Recoveries', contract.recoveriesQuery, entities.recovery),
   listRequeues: list(
     '/requeues',
@@ -271,6 +304,12 @@ export const routes = {
     ),
     errors: ['NOT_FOUND'] as const,
   },
+  listNotifications: read(
+    '/notifications',
+    'What was told over webhook, ntfy and desktop, newest first, with the state of each delivery',
+    contract.notificationsQuery,
+    z.array(notificationSchema),
+  ),
   createLogin: change('/login-codes', 'A URL that logs a browser in once', null, outcomes.loginUrl),
   drain: change('/drain', 'Starts no new run, and stops the engine when its runs have ended', null, outcomes.draining),
   shutdown: change('/shutdown', 'Stops the engine', null, outcomes.stopping),

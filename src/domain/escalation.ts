@@ -14,6 +14,8 @@ export const escalationKinds = [
   'recovery_failed',
   'recovery_unknown_outcome',
   'invalid_proposal',
+  // An agent asked it during its run. Every other question is asked when the task cannot go on.
+  'agent_question',
 ] as const
 export type EscalationKind = (typeof escalationKinds)[number]
 
@@ -31,6 +33,7 @@ export const choiceKinds = [
   'reject_recovery',
   'resolve_recovery',
   'hint',
+  'reply',
   'take_over',
   'approve',
   'retry',
@@ -65,6 +68,7 @@ type ChoiceData =
   | { kind: 'commit_fix' }
   | { kind: 'approve_recovery' | 'edit_recovery' | 'reject_recovery' | 'resolve_recovery'; proposal: string }
   | { kind: 'hint'; task?: string }
+  | { kind: 'reply' }
   | { kind: 'take_over'; runId: string }
   | { kind: 'approve' }
   | { kind: 'retry' }
@@ -128,6 +132,7 @@ export const escalationFlow = {
     answered('cancel', 'rejected'),
     answered('resume', 'resolved'),
     answered('hint', 'approved'),
+    answered('reply', 'approved'),
     answered('widen', 'resolved'),
     answered('leave_out', 'resolved'),
     answered('edit', 'resolved'),

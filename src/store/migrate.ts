@@ -19,6 +19,9 @@ import { migration as questions } from './migrations/0013-questions.ts'
 import { migration as takenOver } from './migrations/0014-taken-over.ts'
 import { migration as policy } from './migrations/0015-policy.ts'
 import { migration as proposals } from './migrations/0016-proposals.ts'
+import { migration as notification } from './migrations/0017-notification.ts'
+import { migration as goalExport } from './migrations/0018-goal-export.ts'
+import { migration as agentQuestion } from './migrations/0019-agent-question.ts'
 import { migration as loop } from './migrations/0020-loop.ts'
 
 export const migrations: readonly string[] = [
@@ -37,6 +40,9 @@ export const migrations: readonly string[] = [
   takenOver,
   policy,
   proposals,
+  notification,
+  goalExport,
+  agentQuestion,
   loop,
 ]
 

@@ -17,6 +17,7 @@ const documents = [
   'SECURITY.md',
   'docs/loop.md',
   'docs/weakened.md',
+  'docs/exports.md',
   ...decisions,
 ]
 
@@ -140,7 +141,8 @@ describe('the example of `unstuck status` in README', () => {
     return { ...task, run: null, nextStep: step === undefined ? null : { ...step, at: step.at?.toISOString() } }
   }
   const status = {
-    ...{ at: now.toISOString(), endedLeftOut: 0, escalations: [], limits: [], engines: [] },
+    ...{ at: now.toISOString(), endedLeftOut: 0, escalations: [], suggestions: [], limits: [] },
+    ...{ engines: [], undelivered: [] },
     goals: [
       {
         ...{ id: 'g-4k2m9xqa', title: 'Speed up the parser', state: 'active', reason: '', stillFailing: [] },

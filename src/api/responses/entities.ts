@@ -243,6 +243,7 @@ const choice = z.discriminatedUnion('kind', [
     proposal: text,
   }),
   z.strictObject({ ...choiceFields, kind: z.literal('hint'), task: id('t').exactOptional() }),
+  z.strictObject({ ...choiceFields, kind: z.literal('reply') }),
   z.strictObject({ ...choiceFields, kind: z.literal('take_over'), runId: id('r') }),
   z.strictObject({ ...choiceFields, kind: z.literal('approve') }),
   z.strictObject({ ...choiceFields, kind: z.literal('retry') }),

@@ -23,6 +23,7 @@ import { takeOverTask } from './take-over-task.ts'
 import { editBeforeRetry } from './edit-task.ts'
 import { leavePathsOut } from './leave-out.ts'
 import { grantInAnswer } from './path-grants.ts'
+import { replyToAgent } from './reply-to-agent.ts'
 
 export interface Answer {
   /** Id of the question. */
@@ -143,9 +144,10 @@ const cancelAsked = async ({ context, question }: Asked, cancelRunning: CancelRu
     await cancelGoal(context, question.goalId, cancelRunning)
     return
   }
-  await cancelTask(context, question.taskId, cancelRunning, async (tx) =>
-    refuseDecided(await questionNamed(tx, question.id)),
-  )
+  await cancelTask(context, question.taskId, cancelRunning, async (tx) => {
+    // The end of the run has closed the question of its agent.
+    if (question.kind !== 'agent_question') refuseDecided(await questionNamed(tx, question.id))
+  })
   await context.db.transaction((tx) => resumeAsked(tx, question))
   context.wake()
 }
@@ -222,6 +224,8 @@ const carryOut = async (
       })
     case 'hint':
       return retryAsked(asked, 'hint', { hint: text })
+    case 'reply':
+      return (await replyToAgent(context, question, text)) ? undefined : retryAsked(asked, 'reply', { hint: text })
     case 'retry':
       if (question.kind === 'budget')
         // The limit applies to the whole goal and would stop the next attempt at once, so the spend is reset.

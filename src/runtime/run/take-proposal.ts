@@ -10,7 +10,7 @@ import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { findSecrets } from '../../recovery/policy/secret-text.ts'
 import { flagPattern } from '../../recovery/proposal/error-pattern.ts'
 import {
-  commandOf,
+  proposedCommandOf,
   largestProposal,
   proposalSteps,
   readProposal,
@@ -36,7 +36,7 @@ export const outputOf = ({ stdout, stderr, spawnError = '' }: ObservedCheck): st
   `${stdout}\n${stderr}\n${spawnError}`
 
 /** Of a loop its iteration, of any other task the number of the run. */
-export const iterationOf = ({ loop, number }: Pick<Run, 'loop' | 'number'>): number => loop?.iteration ?? number
+export const proposalIteration = ({ loop, number }: Pick<Run, 'loop' | 'number'>): number => loop?.iteration ?? number
 
 /** Whether proposals are read at all. */
 export const proposalsOn = ({ context, task }: Pick<RunContext, 'context' | 'task'>): boolean =>
@@ -54,7 +54,7 @@ export const secretIn = async ({ context }: Pick<RunContext, 'context'>, text: s
 const problemHere = async (runContext: RunContext, proposal: Proposal): Promise<ReadProposal | undefined> => {
   const { files } = runContext.context.ports
   for (const step of proposalSteps) {
-    const proposed = commandOf(proposal, step)
+    const proposed = proposedCommandOf(proposal, step)
     if (proposed === undefined) continue
     const section = step === 'primary' ? 'recovery' : 'fallback'
     const secret = await secretIn(runContext, proposed.command)
@@ -111,7 +111,7 @@ const store = async (
         goalId: run.goalId,
         taskId: run.taskId,
         runId: run.id,
-        iteration: iterationOf(run),
+        iteration: proposalIteration(run),
       },
       ...{ digest, source: 'agent', body: proposal, offsetStated: read.ok ? read.offset : null },
       problem: read.ok ? null : { field: read.field, problem: read.problem },

@@ -8,7 +8,7 @@ import { ownLoopStop } from '../../agent/stalled.ts'
 import { saveProgress, type RunContext } from '../../core/run-context.ts'
 import { recover } from '../carry-out.ts'
 import { askAboutLoop } from '../loop/end-iteration.ts'
-import { endTurn } from '../loop/end-turn.ts'
+import { endRoleTurn } from '../loop/end-role-turn.ts'
 import { resolveWork } from '../no-change.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
 
@@ -53,7 +53,7 @@ const collectTurn = async (runContext: RunContext, loop: LoopState, found: Chang
   if (!isUnchanged(found))
     await resolveWork(runContext, { satisfied: true, detail: `${found.changes.length} changed path(s)` })
   const isIdle = loop.role === 'worker' && found.tree === loop.before
-  return (await (isIdle ? causeOfNothing : causeOfGap)(runContext)) ?? endTurn(runContext, loop, found)
+  return (await (isIdle ? causeOfNothing : causeOfGap)(runContext)) ?? endRoleTurn(runContext, loop, found)
 }
 
 /**

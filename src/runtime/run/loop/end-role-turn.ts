@@ -35,7 +35,11 @@ const afterTester = (runContext: RunContext, loop: LoopState, { tree }: ChangeLi
 }
 
 /** The turn ended without an error and has been collected. */
-export const endTurn = async (runContext: RunContext, loop: LoopState, collected: ChangeList): Promise<PhaseResult> => {
+export const endRoleTurn = async (
+  runContext: RunContext,
+  loop: LoopState,
+  collected: ChangeList,
+): Promise<PhaseResult> => {
   const found = await limitRole(runContext, loop, collected)
   const next = afterTurn[loop.role]
   if (next === 'gates') return endIteration(runContext, loop, found)
