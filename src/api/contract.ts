@@ -128,11 +128,21 @@ export const editRequest = z.strictObject({
 
 export type EditRequest = z.output<typeof editRequest>
 
-export const answerRequest = z.strictObject({
+const answerFields = {
   /** The id of a choice of the question. */
   choice: string.min(1).max(64),
   /** For a choice that takes a text. */
   input: said.exactOptional(),
+  /** For `approve_always`: the `seen` of the change that was shown. */
+  seen: string.max(64).exactOptional(),
+}
+export const answerRequest = z.strictObject({ ...answerFields, ...actor })
+/** Each is decided on its own: one that is refused holds no other up. */
+export const answersRequest = z.strictObject({
+  answers: z
+    .array(z.strictObject({ id: string.max(64), ...answerFields }))
+    .min(1)
+    .max(100),
   ...actor,
 })
 
@@ -205,6 +215,7 @@ export type {
 } from './responses/entities.ts'
 export type { NotificationJson } from './responses/notifications.ts'
 export type { GrantJson as Grant, GrantList, LearnedPathJson as LearnedPath } from './responses/grants.ts'
+export type { AlwaysChangeView, AnswerResults, InboxQuestion, InboxView } from './responses/inbox.ts'
 export type { RequeueJson as Requeue } from './responses/requeue.ts'
 export type { AgentQuestionView } from './responses/run-tool-responses.ts'
 export type { Challenge, LoginUrl, SessionKey, SessionView } from './responses/outcomes.ts'

@@ -8,6 +8,7 @@ import * as contract from './contract.ts'
 import * as entities from './responses/entities.ts'
 import * as grants from './responses/grants.ts'
 import { notificationSchema } from './responses/notifications.ts'
+import * as inbox from './responses/inbox.ts'
 import { requeue } from './responses/requeue.ts'
 import * as runTools from './responses/run-tool-responses.ts'
 import * as outcomes from './responses/outcomes.ts'
@@ -134,6 +135,7 @@ export const routes = {
     none,
     views.metrics,
   ),
+  inbox: read('/inbox', 'The open questions, numbered and grouped by their cause', contract.noQuery, inbox.inbox),
   report: read(
     '/report',
     'What landed, recovered, waits and was spent since a time',
@@ -193,6 +195,15 @@ export const routes = {
     requeue,
   ),
   listEscalations: list('/escalations', 'Questions to a person', contract.escalationsQuery, entities.escalation),
+  alwaysChange: {
+    ...read(
+      '/escalations/:id/always',
+      'What the choice `approve_always` of a question would change in the configuration',
+      none,
+      inbox.alwaysChange,
+    ),
+    errors: ['NOT_FOUND', 'CONFIG_INVALID'] as const,
+  },
   listEvents: {
     ...list('/events', 'Events, as JSON or as a stream', contract.eventsQuery, entities.eventSchema),
     errors: ['NOT_FOUND', 'TOO_MANY'] as const,
@@ -250,11 +261,20 @@ export const routes = {
     entities.taskSchema,
   ),
   cancelTask: change('/tasks/:id/cancel', 'Cancels a task', null, entities.taskSchema),
-  answerQuestion: change(
-    '/escalations/:id/answer',
-    'Carries out a choice of a question; for `take_over`, `line` opens the folder of the task',
-    contract.answerRequest,
-    entities.answered,
+  answerQuestion: {
+    ...change(
+      '/escalations/:id/answer',
+      'Carries out a choice of a question; for `take_over`, `line` opens the folder of the task',
+      contract.answerRequest,
+      entities.answered,
+    ),
+    errors: ['NOT_FOUND', 'ILLEGAL', 'STALE', 'CONFIG_INVALID'] as const,
+  },
+  answerQuestions: change(
+    '/escalations/answers',
+    'Carries out a choice of each of several questions, at most 100; each has a result of its own',
+    contract.answersRequest,
+    inbox.answerResults,
   ),
   resume: {
     ...change('/resume', 'Resumes one or all paused goals', contract.resumeRequest, z.array(entities.goalSchema)),

@@ -34,6 +34,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   notify: () => import('./commands/notify.ts'),
   doctor: () => import('./commands/doctor.ts'),
   init: () => import('./commands/init.ts'),
+  inbox: () => import('./commands/inbox.ts'),
   answer: () => import('./commands/answer.ts'),
   approve: () => import('./commands/approve.ts'),
   'approve-recovery': () => import('./commands/approve-recovery.ts'),

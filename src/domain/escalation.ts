@@ -29,6 +29,7 @@ export const choiceKinds = [
   'change_check',
   'commit_fix',
   'approve_recovery',
+  'approve_always',
   'edit_recovery',
   'reject_recovery',
   'resolve_recovery',
@@ -66,7 +67,10 @@ type ChoiceData =
   | { kind: 'allow_directory'; directory: string }
   | { kind: 'change_check'; check: string; source: string }
   | { kind: 'commit_fix' }
-  | { kind: 'approve_recovery' | 'edit_recovery' | 'reject_recovery' | 'resolve_recovery'; proposal: string }
+  | {
+      kind: 'approve_recovery' | 'approve_always' | 'edit_recovery' | 'reject_recovery' | 'resolve_recovery'
+      proposal: string
+    }
   | { kind: 'hint'; task?: string }
   | { kind: 'reply' }
   | { kind: 'take_over'; runId: string }
@@ -142,6 +146,7 @@ export const escalationFlow = {
     answered('commit_fix', 'resolved'),
     answered('take_over', 'resolved'),
     answered('approve_recovery', 'approved'),
+    answered('approve_always', 'approved'),
     answered('edit_recovery', 'approved'),
     answered('reject_recovery', 'rejected'),
     answered('resolve_recovery', 'resolved'),

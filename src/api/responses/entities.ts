@@ -239,7 +239,7 @@ const choice = z.discriminatedUnion('kind', [
   z.strictObject({ ...choiceFields, kind: z.literal('commit_fix') }),
   z.strictObject({
     ...choiceFields,
-    kind: z.enum(['approve_recovery', 'edit_recovery', 'reject_recovery', 'resolve_recovery']),
+    kind: z.enum(['approve_recovery', 'approve_always', 'edit_recovery', 'reject_recovery', 'resolve_recovery']),
     proposal: text,
   }),
   z.strictObject({ ...choiceFields, kind: z.literal('hint'), task: id('t').exactOptional() }),
@@ -250,7 +250,7 @@ const choice = z.discriminatedUnion('kind', [
   z.strictObject({ ...choiceFields, kind: z.literal('resume') }),
   z.strictObject({ ...choiceFields, kind: z.literal('cancel') }),
 ])
-const escalationFields = {
+export const escalationFields = {
   id: id('q'),
   goalId: id('g'),
   taskId: text.nullable(),
