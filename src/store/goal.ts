@@ -191,3 +191,11 @@ export const halfCancelledGoals = async (db: Queryable, afterSeconds: number): P
           or exists (select 1 from escalation where escalation.goal_id = goal.id and escalation.state = 'pending'))
       order by id`)
   ).map(({ id }) => id)
+
+/** Of every goal that has not ended. */
+export const liveGoalIds = async (db: Queryable): Promise<string[]> =>
+  (
+    await db.query<{ id: string }>(
+      sql`select id from goal where state not in ('done', 'failed', 'cancelled') order by created_at, id`,
+    )
+  ).map(({ id }) => id)

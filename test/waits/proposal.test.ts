@@ -205,6 +205,30 @@ test('AC-5: past the limit of the goal a person is asked, and a retry of the goa
   await isDone(goal, 2)
 })
 
+test('AC-10: changes to auto_approve take effect in the next iteration', async () => {
+  await open({ auto_approve: [] })
+  propose('one', { command: mends })
+  const goal = await scene.goal(tasksOf('one'))
+  await question(goal, 'recovery_approval_required')
+  const path = join(scene.root, '.unstuck', 'config.json')
+  const config = JSON.parse(readFileSync(path, 'utf8')) as object
+  const command = mends.replaceAll('TOP', scene.top)
+  writeFileSync(path, JSON.stringify({ ...config, recovery: { auto_approve: [command] } }))
+  // The next iteration proposes the same command; the other time makes it a new proposal.
+  propose('one', { command: mends, more: { timeout_seconds: 60 } })
+  expect((await cli('reject-recovery', '--loop', goal)).code).toBe(0)
+  await isDone(goal)
+  expect([ran(), launches('one')]).toEqual([1, 2])
+  expect(await recoveryEvents(goal)).toContainEqual(['recovery_approved', { source: 'auto', command }])
+  const [reloaded] = await scene.events(goal, 'config.reloaded')
+  expect(reloaded?.payload).toEqual({ keys: ['recovery.auto_approve'] })
+  const log = join(scene.root, '.unstuck', 'loops', goal, 'events.jsonl')
+  await scene.waitFor(
+    'the log has it',
+    async () => readFileSync(log, 'utf8').includes('"config.reloaded"') || undefined,
+  )
+})
+
 test('a proposal within the cooldown waits for its end, over a restart of the engine', async () => {
   await open({ auto_approve: ['touch env.ok', 'true && touch env.ok'], cooldown_seconds: 12 })
   propose('one', { command: 'touch env.ok' })

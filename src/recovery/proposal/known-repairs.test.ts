@@ -20,7 +20,7 @@ const commandIn = (...given: Parameters<typeof repairOf>): string | undefined =>
 
 const hostVersion = '✘ [ERROR] Cannot start service: Host version "0.21.5" does not match binary version "0.27.2"'
 
-it.each([
+const appendix: [name: string, output: string, command: string][] = [
   ['Cannot find module', "Error: Cannot find module 'left-pad'\nRequire stack:\n- /w/test.js", 'npm install'],
   ['version mismatch', hostVersion, 'rm -rf node_modules && npm install'],
   [
@@ -30,8 +30,10 @@ it.each([
   ],
   ['ENOENT.*dist', "Error: ENOENT: no such file or directory, open '/w/dist/index.js'", 'npm run build'],
   ['Cannot find.*\\.next', "Error: Cannot find module '/w/.next/server/pages.js'", 'rm -rf .next && npm run build'],
-])('the failure "%s" has the known repair of the appendix', (_, output, command) => {
-  expect(commandIn(output)).toBe(command)
+]
+
+it('each failure of the appendix has its known repair', () => {
+  for (const [name, output, command] of appendix) expect(commandIn(output), name).toBe(command)
 })
 
 it('ERESOLVE has a repair that only the owner or a person lets run', () => {
@@ -40,18 +42,19 @@ it('ERESOLVE has a repair that only the owner or a person lets run', () => {
   expect(found?.caution).toContain('--legacy-peer-deps')
 })
 
-it.each(['bun', 'pnpm', 'yarn-1', 'yarn-berry'])(
-  'the repair uses the package manager of the repository, here %s',
-  (manager) => {
-    const name = manager.replace(/-.*/, '')
+it('the repair uses the package manager of the repository', () => {
+  const missing = "Error: ENOENT: no such file or directory, open '/w/dist/a'"
+  const next = "Error: Cannot find module '/w/.next/server/pages.js'"
+  expect(commandIn(hostVersion, { manager: 'bun' })).toBe('rm -rf node_modules && bun install')
+  expect(commandIn(missing, { manager: 'bun' })).toBe('bun run build')
+  expect(commandIn(next, { manager: 'bun' })).toBe('rm -rf .next && bun run build')
+  for (const [manager, name] of Object.entries({ pnpm: 'pnpm', 'yarn-1': 'yarn', 'yarn-berry': 'yarn' })) {
     expect(commandIn(hostVersion, { manager })).toBe(`rm -rf node_modules && ${name} install`)
-    expect(commandIn("Error: ENOENT: no such file or directory, open '/w/dist/a'", { manager })).toBe(
-      `${name} run build`,
-    )
-  },
-)
+    expect(commandIn(missing, { manager })).toBe(`${name} run build`)
+  }
+})
 
-it.each([
+const notRepaired: [name: string, output: string][] = [
   ['tsc.*error TS', "src/a.ts(3,1): error TS2322: Type 'string' is not assignable to type 'number'."],
   ['EACCES', "Error: EACCES: permission denied, open '/w/dist/index.js'"],
   ['ENOSPC', "Error: ENOSPC: no space left on device, write '/w/dist/index.js'"],
@@ -60,8 +63,10 @@ it.each([
     'an assertion that quotes a known failure',
     "AssertionError: expected 'x' to equal 'Cannot find module y'\n1 failed",
   ],
-])('%s has no repair by a command', (_, output) => {
-  expect(commandIn(output, { command: 'npx tsc' })).toBeUndefined()
+]
+
+it('errors in the code and of the machine have no repair by a command', () => {
+  for (const [name, output] of notRepaired) expect(commandIn(output, { command: 'npx tsc' }), name).toBeUndefined()
 })
 
 it('without the script there is no build, and without a package manager there is nothing', () => {

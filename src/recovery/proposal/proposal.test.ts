@@ -78,6 +78,15 @@ test.each([
   expect(checkProposal(value)).toMatchObject({ ok: false, field })
 })
 
+test('each value of the closed lists is accepted', () => {
+  for (const category of ['dependency', 'config', 'environment', 'permissions', 'network'])
+    for (const severity of ['blocking', 'degraded'])
+      for (const confidence of ['high', 'medium', 'low'])
+        expect(
+          checkProposal({ ...(wrong('recovery', { confidence }) as object), category, severity, version: 1 }),
+        ).toMatchObject({ ok: true, proposal: { category, severity, recovery: { confidence } } })
+})
+
 test('bytes that are no text or no JSON are refused as a whole', () => {
   expect(readProposal(new Uint8Array([0xff, 0x7b]))).toMatchObject({ ok: false, field: '' })
   expect(readProposal(new TextEncoder().encode('{'))).toMatchObject({ ok: false, field: '' })

@@ -10,6 +10,7 @@ import type { PolicyRecovery } from '../../recovery/policy/recovery-policy.ts'
 import { configStateAt, saveConfigState, type ConfigState, type WaitingChange } from '../../store/config-state.ts'
 import type { Db, Queryable } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
+import { liveGoalIds } from '../../store/goal.ts'
 import type { VerifyContract } from '../checks/verify-contract.ts'
 
 /** Each reader throws CONFIG_INVALID with file, key and reason. */
@@ -158,9 +159,16 @@ const save = async (
   Object.assign(held, { state: saved, accepted: next })
 }
 
+/** Once for each goal that has not ended, so that its story and its exported log tell it; without such a goal, once. */
+const tellGoals = async (tx: Queryable, tell: (goalId: string | null) => Promise<void>): Promise<void> => {
+  const live = await liveGoalIds(tx)
+  for (const goalId of live.length === 0 ? [null] : live) await tell(goalId)
+}
+
 const reloaded = async (tx: Queryable, keys: string[], frozen: string[]): Promise<void> => {
-  if (keys.length > 0 || frozen.length > 0)
-    await appendEvent(tx, { type: 'config.reloaded', payload: { keys, ...(frozen.length > 0 && { frozen }) } })
+  if (keys.length === 0 && frozen.length === 0) return
+  const payload = { keys, ...(frozen.length > 0 && { frozen }) }
+  await tellGoals(tx, (goalId) => appendEvent(tx, { type: 'config.reloaded', goalId, payload }))
 }
 
 const keysBetween = (from: Owned, to: Owned): string[] => settingChanges(flat(from), flat(to)).map(({ key }) => key)
@@ -169,7 +177,8 @@ const recordProblems = async (held: Held, problems: string[]): Promise<void> => 
   if (digestOf(problems) === digestOf(held.state.rejected)) return
   const fresh = problems.filter((problem) => !held.state.rejected.includes(problem))
   await save(held, held.accepted, { rejected: problems }, async (tx) => {
-    for (const problem of fresh) await appendEvent(tx, { type: 'config.rejected', payload: { problem } })
+    for (const problem of fresh)
+      await tellGoals(tx, (goalId) => appendEvent(tx, { type: 'config.rejected', goalId, payload: { problem } }))
   })
 }
 
@@ -185,7 +194,7 @@ const hold = async (held: Held, read: Owned): Promise<void> => {
     await reloaded(tx, keys, [])
     if (!isNew) return
     const payload = { keys: more.map(({ key }) => key), digest: waiting.digest }
-    await appendEvent(tx, { type: 'config.waiting', payload })
+    await tellGoals(tx, (goalId) => appendEvent(tx, { type: 'config.waiting', goalId, payload }))
   })
 }
 
@@ -226,7 +235,9 @@ const confirm = async (held: Held, digest: string): Promise<WaitingChange> => {
       'the change is no longer the one that was shown; look at it again with "unstuck config confirm"',
     )
   const keys = waiting.changes.map(({ key }) => key)
-  await take(held, read, (tx) => appendEvent(tx, { type: 'config.confirmed', payload: { keys, digest } }))
+  await take(held, read, (tx) =>
+    tellGoals(tx, (goalId) => appendEvent(tx, { type: 'config.confirmed', goalId, payload: { keys, digest } })),
+  )
   return waiting
 }
 
