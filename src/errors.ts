@@ -56,6 +56,11 @@ export const errorTable = {
     exit: exitCodes.unavailable,
     title: 'The Host or Origin header is not that of this engine',
   },
+  FROM_A_RUN: {
+    status: 403,
+    exit: exitCodes.failed,
+    title: 'Only a person may do this, and the request came from a program that an agent started',
+  },
   METHOD_NOT_ALLOWED: { status: 405, exit: exitCodes.usage, title: 'The path exists, but not with this method' },
   MEDIA_TYPE: { status: 415, exit: exitCodes.usage, title: 'The Content-Type of the request body is not JSON' },
   BODY_TOO_LARGE: { status: 413, exit: exitCodes.usage, title: 'The request body is too large' },

@@ -18,6 +18,7 @@ import type { EventHub } from './event-hub.ts'
 import { checkFilter, handlersOf, type HandlerParts } from './handlers.ts'
 import type { StreamLimits } from './limits.ts'
 import { openapiDocument } from './openapi.ts'
+import { createPersonOnly, type Ends, type PersonOnly } from './person-only.ts'
 import { buildingPage, contentPolicy, failedPage, missingPage, refusedPage } from './html-pages.ts'
 import { mayBeAbsent, routes, type Route } from './routes.ts'
 import { sinkOf, type SinkLimits } from './sink.ts'
@@ -183,9 +184,21 @@ const wrongMethod = (c: Http, allowed: readonly string[]): Response => {
   return c.json({ error: { code: 'METHOD_NOT_ALLOWED', message } }, 405)
 }
 
+/** None for a request that was made within this process. */
+const endsOf = (c: Http): Ends | undefined => {
+  const { localAddress, localPort, remoteAddress, remotePort } =
+    (c.env as Partial<HttpBindings> | undefined)?.incoming?.socket ?? {}
+  if (localAddress === undefined || localPort === undefined) return undefined
+  // A connection that the caller has reset has no remote end any more.
+  return {
+    ours: { address: localAddress, port: localPort },
+    theirs: { address: remoteAddress ?? '0.0.0.0', port: remotePort ?? 0 },
+  }
+}
+
 type Respond = (c: Http) => Promise<Response> | Response
 
-const respondersOf = (parts: AppParts): Record<keyof typeof routes, Respond> => {
+const respondersOf = (parts: AppParts, personOnly: PersonOnly): Record<keyof typeof routes, Respond> => {
   const address = (code: string): string => `http://127.0.0.1:${parts.port()}/#login=${code}`
   const newLogin = (): { url: string; expiresAt: string } => {
     const { code, expiresAt } = parts.logins.issue()
@@ -212,14 +225,23 @@ const respondersOf = (parts: AppParts): Record<keyof typeof routes, Respond> => 
     home: (c) => home(c, parts),
     asset: (c) => asset(c, parts),
     openapi: (c) => c.json(openapiDocument(parts.version)),
+    reportRefusal: async (c) => {
+      const { door } = (await bodyOf(c, contract.refusalRequest)) as z.output<typeof contract.refusalRequest>
+      return c.json({ reported: await personOnly.report(door, endsOf(c)) })
+    },
   }
 }
 
 /** Every route of the table; other methods of a known path get 405 with the allowed ones. */
 const addRoutes = (app: Hono<Env>, parts: AppParts): void => {
-  const respond = respondersOf(parts)
+  const personOnly = createPersonOnly(parts.context)
+  const respond = respondersOf(parts, personOnly)
   const all = Object.entries<Route>(routes)
-  for (const [name, { method, path }] of all) app.on(method, path, (c) => respond[name as keyof typeof routes](c))
+  for (const [name, { method, path, caller }] of all)
+    app.on(method, path, async (c) => {
+      if (caller === 'person') await personOnly.check(`${method} ${path}`, endsOf(c))
+      return respond[name as keyof typeof routes](c)
+    })
   for (const [path, group] of Map.groupBy(all, ([, route]) => route.path)) {
     const methods = group.map(([, { method }]) => method)
     const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))

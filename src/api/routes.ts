@@ -25,6 +25,10 @@ export interface Route {
   errors: readonly ErrorCode[]
   /** `open` = without a token or session. */
   access: 'owner' | 'open'
+  /** `person` = refused when it comes from a program that a run started. */
+  caller: 'person' | 'anyone'
+  /** Why a route that changes something is open to programs of a run. A test demands it. */
+  whyAnyone?: string
   /** The header `Link` names the next page. */
   paged: boolean
 }
@@ -44,6 +48,7 @@ const read = <Path extends string, Query extends z.ZodObject, Answer extends z.Z
   answer,
   errors: path.includes(':id') ? (['NOT_FOUND'] as const) : ([] as const),
   access: 'owner' as const,
+  caller: 'anyone' as const,
   paged: false,
 })
 
@@ -70,6 +75,7 @@ const change = <Path extends string, Body extends z.ZodType | null, Answer exten
   answer,
   errors: path.includes(':id') ? (['NOT_FOUND', 'ILLEGAL', 'STALE'] as const) : ([] as readonly ErrorCode[]),
   access: 'owner' as const,
+  caller: 'person' as const,
   paged: false,
 })
 
@@ -271,6 +277,16 @@ export const routes = {
     ),
     errors: ['NOT_FOUND'] as const,
   },
+  reportRefusal: {
+    ...change(
+      '/refusals',
+      'Reports that the command line refused to an agent what only a person may do',
+      contract.refusalRequest,
+      outcomes.refusalReported,
+    ),
+    caller: 'anyone' as const,
+    whyAnyone: 'it only records that a run was refused, once for each command of a run',
+  },
   createLogin: change('/login-codes', 'A URL that logs a browser in once', null, outcomes.loginUrl),
   drain: change('/drain', 'Starts no new run, and stops the engine when its runs have ended', null, outcomes.draining),
   shutdown: change('/shutdown', 'Stops the engine', null, outcomes.stopping),
@@ -287,6 +303,7 @@ export const commonErrors = ['INPUT_INVALID', 'UNAUTHORISED', 'FORBIDDEN_ORIGIN'
 /** Every error code of a route. */
 export const errorsOf = (route: Route): ErrorCode[] => [
   ...commonErrors,
+  ...(route.caller === 'person' ? (['FROM_A_RUN'] as const) : []),
   ...(route.method !== 'GET' ? (['MEDIA_TYPE', 'BODY_TOO_LARGE'] as const) : []),
   ...route.errors,
 ]

@@ -55,6 +55,15 @@ export const commandWithMark = (argv: readonly string[], mark: string, names: re
 const softLimit = (pid: number): string | undefined =>
   /^Max file locks +(\d+) /m.exec(readOrUndefined(`/proc/${pid}/limits`) ?? '')?.[1]
 
+/** The mark that a process has inherited; a limit that somebody set by hand is too small to name a moment after the start of the machine. */
+export const markInLimits = (pid: number): string | undefined => {
+  const limit = softLimit(pid)
+  return limit !== undefined && BigInt(limit) >= pids ? limit : undefined
+}
+
+export const markInGroup = (pid: number): string | undefined =>
+  /\/unstuck-(\d+)(?:\/|$)/m.exec(readOrUndefined(`/proc/${pid}/cgroup`) ?? '')?.[1]
+
 /** Live processes with the mark. Older processes than the mark's owner are excluded: they have the number by chance. */
 export const processesWithMark = (mark: string, table: readonly ProcessRow[]): number[] => {
   if (mark === '') return []

@@ -64,6 +64,9 @@ export const startTimeOf = (pid: number): string | undefined => {
   return stat === undefined || stat.state === 'Z' || stat.state === 'X' ? undefined : stat.startTime
 }
 
+/** Undefined when the process has ended or the system does not report it. */
+export const parentOf = (pid: number): number | undefined => (isLinux ? readStat(pid)?.parent : undefined)
+
 export const identityOf = (pid: number): ProcessIdentity | undefined => {
   const startTime = startTimeOf(pid)
   return startTime === undefined ? undefined : { host: hostname(), bootId: bootId(), pid, startTime }

@@ -111,6 +111,7 @@ describe('every answer is what the table says', () => {
     createGoal: () => post('/goals', goalRequest()),
     createLogin: () => post('/login-codes'),
     clean: () => post('/clean', '{"dryRun":true}'),
+    reportRefusal: () => post('/refusals', '{"door":"unstuck init"}'),
     resume: () => post('/resume', '{"goal":"{made}"}'),
     pauseGoal: () => post('/goals/{made}/pause'),
     cancelTask: () => post('/tasks/{madeTask}/cancel'),

@@ -3,6 +3,7 @@ import type { StoredEvent } from '../../store/event.ts'
 import { editSentence } from './edit-sentence.ts'
 import { counted, followedBy, movedRefs, payloadText, withoutLabel, type EventTypes } from './event-text.ts'
 import { goalEvents } from './goal-events.ts'
+import { ownerEvents } from './owner-events.ts'
 import { proposalEvents } from './proposal-events.ts'
 import { reworkEvents } from './rework-events.ts'
 import {
@@ -26,6 +27,7 @@ export const eventTypes: EventTypes = {
   ...goalEvents,
   ...reworkEvents,
   ...proposalEvents,
+  ...ownerEvents,
   'task.created': {
     meaning: 'a task was queued',
     sentence: (p) => `task ${payloadText(p, 'number')} "${payloadText(p, 'title')}" was queued`,

@@ -1,0 +1,98 @@
+/** Which process is at the other end of a connection over loopback. Linux only: macOS does not report it without privileges. */
+import { endianness } from 'node:os'
+import { readdirSync, readlinkSync, statSync } from 'node:fs'
+import { isLinux, readOrUndefined } from './proc.ts'
+import { processTable } from './process.ts'
+
+/**
+ * `processes`: all that hold the socket. `gone`: the other end is closed already. `hidden`: the kernel lists the socket, but no process
+ * that can be inspected holds it; `suspects` are the processes of its user that hide their files. `unknown`: not reported here.
+ */
+export type Peer =
+  | { kind: 'processes'; pids: number[] }
+  | { kind: 'hidden'; suspects: number[] }
+  | { kind: 'gone' }
+  | { kind: 'unknown' }
+
+interface SocketRow {
+  inode: string
+  user: number
+}
+
+/** One end of a connection over IPv4; a dual-stack socket reports the same address behind `::ffff:`. */
+export interface End {
+  address: string
+  port: number
+}
+
+/** As the kernel lists it: the bytes of the address in the order of this machine, as one number. Undefined for another form. */
+const listedEnd = ({ address, port }: End): string | undefined => {
+  const parts = address
+    .replace(/^::ffff:/i, '')
+    .split('.')
+    .map(Number)
+  if (parts.length !== 4 || parts.some((part) => !Number.isInteger(part) || part < 0 || part > 255)) return undefined
+  const bytes = endianness() === 'LE' ? parts.toReversed() : parts
+  return `${Buffer.from(bytes).toString('hex')}:${port.toString(16).padStart(4, '0')}`.toUpperCase()
+}
+
+/**
+ * The row of the other end, whose local end is our remote one. Addresses count as well as ports: a caller chooses both, and from
+ * 127.0.0.2 could take the port that a browser of the owner has at 127.0.0.1. In tcp6 the same address stands at the end of a longer one.
+ */
+const rowOf = (ours: string, theirs: string): SocketRow | undefined => {
+  for (const [path, prefix] of tables)
+    for (const line of (readOrUndefined(path) ?? '').split('\n').slice(1)) {
+      const fields = line.trim().split(/\s+/)
+      if (fields[1] === prefix + theirs && fields[2] === prefix + ours)
+        return { inode: fields[9] ?? '0', user: Number(fields[7]) }
+    }
+  return undefined
+}
+
+const mapped = `${'0'.repeat(16)}${endianness() === 'LE' ? 'FFFF0000' : '0000FFFF'}`
+const tables = [
+  ['/proc/net/tcp', ''],
+  ['/proc/net/tcp6', mapped],
+] as const
+
+const linkOf = (path: string): string => {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return '' // closed between listing and reading
+  }
+}
+
+/** Undefined = the open files of this process cannot be listed. */
+const holdsSocket = (pid: number, inode: string): boolean | undefined => {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some((name) => linkOf(`/proc/${pid}/fd/${name}`) === `socket:[${inode}]`)
+  } catch {
+    return undefined
+  }
+}
+
+/** The user as the kernel notes it in the status file; the owner of the folder of a process that hides itself is root. */
+const userOf = (pid: number): number | undefined => {
+  const text = /^Uid:\s+(\d+)/m.exec(readOrUndefined(`/proc/${pid}/status`) ?? '')?.[1]
+  if (text !== undefined) return Number(text)
+  try {
+    return statSync(`/proc/${pid}`).uid
+  } catch {
+    return undefined // it has ended
+  }
+}
+
+/** `ours` and `theirs` are the local and the remote end of the accepted connection. */
+export const peerOf = (ours: End, theirs: End): Peer => {
+  const [here, there] = [listedEnd(ours), listedEnd(theirs)]
+  if (!isLinux || here === undefined || there === undefined) return { kind: 'unknown' }
+  const row = rowOf(here, there)
+  if (row === undefined || row.inode === '0') return { kind: 'gone' }
+  const seen = processTable().map(({ pid }) => ({ pid, holds: holdsSocket(pid, row.inode) }))
+  const pids = seen.filter(({ holds }) => holds === true).map(({ pid }) => pid)
+  if (pids.length > 0) return { kind: 'processes', pids }
+  const hiding = seen.filter(({ pid, holds }) => holds === undefined && userOf(pid) === row.user)
+  return { kind: 'hidden', suspects: hiding.map(({ pid }) => pid) }
+}
