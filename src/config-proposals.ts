@@ -1,7 +1,7 @@
 /** The section `recovery` of the configuration: which commands that agents propose may run. Absent = off, present = on. */
 import { z } from 'zod'
 import { listOf, numberOfSeconds, oneOf, trueOrFalse, wholeNumber } from './config-values.ts'
-import { whyNoCommand } from './recovery/proposal/limits.ts'
+import { whyNoCommand } from './recovery/proposal/command-text.ts'
 import { unknownAnswers } from './recovery/proposal/match.ts'
 import { whyNoTextGlob } from './recovery/proposal/text-glob.ts'
 
@@ -52,6 +52,3 @@ export const proposalSections = {
           })
     }),
 }
-
-/** The section as loaded. */
-export type RecoverySettings = z.output<typeof proposalSections.recovery>

@@ -20,6 +20,7 @@ import {
   wholeNumber,
 } from './config-values.ts'
 import { proposalSections } from './config-proposals.ts'
+import { notifySections } from './config-notify.ts'
 import { recoverySections } from './config-recovery.ts'
 import { driverNames, isKnownHarness, type DriverName } from './harness/names.ts'
 import { defaultLoopSettings } from './recovery/doom-loop.ts'
@@ -214,6 +215,7 @@ export const sections = {
   }),
   ...recoverySections,
   ...proposalSections,
+  ...notifySections,
   stall: z.strictObject({
     silenceSeconds: limitOrNone('seconds').default(defaultStallSettings.silenceSeconds).meta({
       meaning:
@@ -305,6 +307,8 @@ export const configSchema = z.strictObject({
   doomLoop: sections.doomLoop.prefault({}),
   remote: sections.remote.prefault({}),
   playbooks: sections.playbooks.prefault({}),
+  webhooks: sections.webhooks.prefault({}),
+  notify: sections.notify.prefault({}),
   deniedPaths: listOf(pathRule, 'allowed: a list of paths or globs')
     .default([])
     .meta({ meaning: 'Paths that no run may change, even if its task allows them.' }),

@@ -96,6 +96,10 @@ const variables: readonly { name: string; key: string; read: (text: string) => u
   { name: 'DISPATCH_FEATURE_LANE_MIN_SLOTS', key: 'lanes.featureMinSlots', read: numberOrText },
   { name: 'DISPATCH_CONFLICT_LANE_MAX_SLOTS', key: 'lanes.conflictRecoveryMaxSlots', read: numberOrText },
   { name: 'DISPATCH_DOCSER_LANE_MAX_SLOTS', key: 'lanes.docserMaxSlots', read: numberOrText },
+  { name: 'UNSTUCK_WEBHOOK_URL', key: 'webhooks.on_escalation', read: (text) => text },
+  { name: 'UNSTUCK_WEBHOOK_SECRET', key: 'webhooks.secret', read: (text) => text },
+  { name: 'UNSTUCK_NTFY_URL', key: 'notify.ntfy', read: (text) => text },
+  { name: 'UNSTUCK_NTFY_ANSWERS_URL', key: 'notify.ntfyAnswers', read: (text) => text },
 ]
 
 /** `limits.runSeconds` -> {limits: {runSeconds: value}} */

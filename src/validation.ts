@@ -39,6 +39,14 @@ export const valueAt = (root: unknown, path: readonly PropertyKey[]): unknown =>
     root,
   )
 
+/** Values of these keys are secrets, also where they are wrong. Only their kind is shown. */
+const secretKeys: readonly PropertyKey[] = ['secret', 'on_escalation', 'ntfy', 'ntfyAnswers']
+
+const shownValue = (path: readonly PropertyKey[], value: unknown): string => {
+  if (value === undefined) return 'missing'
+  return secretKeys.includes(path.at(-1) ?? '') && typeof value === 'string' ? 'not usable' : valueText(value)
+}
+
 /** Returns the allowed keys of the object at a path, for the suggestion. */
 export type KnownKeys = (path: readonly PropertyKey[]) => readonly string[]
 
@@ -51,8 +59,7 @@ const sentenceOf = (issue: z.core.$ZodIssue, found: unknown, knownKeys: KnownKey
     return `unknown key ${pathText([...issue.path, key])}. ${advice}`
   }
   const where = issue.path.length === 0 ? 'the whole file' : pathText(issue.path)
-  const value = valueAt(found, issue.path)
-  return `${where} is ${value === undefined ? 'missing' : valueText(value)}; ${issue.message}`
+  return `${where} is ${shownValue(issue.path, valueAt(found, issue.path))}; ${issue.message}`
 }
 
 const maxSentences = 5

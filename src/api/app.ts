@@ -21,6 +21,7 @@ import { openapiDocument } from './openapi.ts'
 import { createPersonOnly, type Ends, type PersonOnly } from './person-only.ts'
 import { buildingPage, contentPolicy, failedPage, missingPage, refusedPage } from './html-pages.ts'
 import { mayBeAbsent, routes, type Route } from './routes.ts'
+import { prometheusText } from './prometheus.ts'
 import { sinkOf, type SinkLimits } from './sink.ts'
 
 export interface AppParts extends Omit<HandlerParts, 'login'> {
@@ -115,6 +116,15 @@ const streamEvents = async (c: Http, parts: AppParts): Promise<Response> => {
   const { goal: goalId = null, task: taskId = null, run: runId = null } = query
   hub.follow(sinkOf(outgoing, sinkLimits), { after, goalId, taskId, runId })
   return RESPONSE_ALREADY_SENT
+}
+
+/** A client that wants the counts as JSON says so; a scraper, and a person with curl, get the text format. */
+const wantsJson = (c: Http): boolean => /\bapplication\/json\b/.test(c.req.header('accept') ?? '')
+
+const scrape = async (c: Http, { context }: AppParts): Promise<Response> => {
+  parse(contract.noQuery, c.req.query(), 'query')
+  const { type, text } = await prometheusText(context.db)
+  return c.body(text, 200, { 'content-type': type })
 }
 
 const responseHeaders = {
@@ -222,6 +232,7 @@ const respondersOf = (parts: AppParts, personOnly: PersonOnly): Record<keyof typ
   return {
     ...json,
     listEvents: (c) => (wantsStream(c) ? streamEvents(c, parts) : json.listEvents(c)),
+    metrics: (c) => (wantsJson(c) ? json.metrics(c) : scrape(c, parts)),
     home: (c) => home(c, parts),
     asset: (c) => asset(c, parts),
     openapi: (c) => c.json(openapiDocument(parts.version)),

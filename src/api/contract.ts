@@ -173,6 +173,8 @@ export const escalationsQuery = z.strictObject({
   state: z.enum(['pending', 'all']).default('all'),
 })
 /** `live` = those that count. */
+export const notificationsQuery = z.strictObject({ limit: z.coerce.number().int().min(1).max(500).default(100) })
+
 export const grantsQuery = z.strictObject({ state: z.enum(['live', 'all']).default('live') })
 const secret = string.max(200)
 export const sessionRequest = z.strictObject({ code: secret })
@@ -196,6 +198,7 @@ export type {
   RunJson as Run,
   TaskJson as Task,
 } from './responses/entities.ts'
+export type { NotificationJson } from './responses/notifications.ts'
 export type { GrantJson as Grant, GrantList, LearnedPathJson as LearnedPath } from './responses/grants.ts'
 export type { RequeueJson as Requeue } from './responses/requeue.ts'
 export type { Challenge, LoginUrl, SessionKey, SessionView } from './responses/outcomes.ts'

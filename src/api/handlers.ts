@@ -28,6 +28,7 @@ import { harnessNamed } from '../runtime/harness/harness-choice.ts'
 import { removeExpired } from '../runtime/engine/retention.ts'
 import { createGoal } from '../runtime/goal/create-goal.ts'
 import { createActivities } from '../runtime/people/run-activity.ts'
+import { notificationsView } from '../runtime/people/notification-view.ts'
 import { giveBackTask, takeOverTask } from '../runtime/people/take-over-task.ts'
 import { readRunDiff } from '../runtime/people/run-diff.ts'
 import { readChecks } from '../runtime/people/check-log.ts'
@@ -52,6 +53,7 @@ import type { Conforming, Handlers } from './call.ts'
 import type { ExplainView } from './contract.ts'
 import type { Logins } from './logins.ts'
 import { grantHandlers } from './grant-handlers.ts'
+import { recoverySummary } from './proposal-summary.ts'
 import { sessionHandlers } from './session-handlers.ts'
 
 export interface HandlerParts {
@@ -134,6 +136,7 @@ const metrics = async ({ db }: Context) => {
   return {
     at: (await storeNow(db)).toISOString(),
     ...(await countAll(db)),
+    recovery: await recoverySummary(db),
     spent: {
       tokens: sum((run) => run.spend.tokens),
       costUsd: sum((run) => run.spend.costUsd),
@@ -178,6 +181,7 @@ const lists = (context: Context) =>
       const found = await readEvents(context.db, { after, limit, goalId: goal, taskId: task, runId: run })
       return found.map(eventView)
     },
+    listNotifications: async ({ query: { limit } }) => notificationsView(context.db, limit),
   }) satisfies Partial<Handlers>
 
 const runReads = (context: Context) => {

@@ -97,6 +97,13 @@ const eventStream = {
   },
 }
 
+const prometheus = {
+  'text/plain': { schema: { type: 'string', description: 'The text format of Prometheus, unless JSON is accepted.' } },
+}
+
+/** What a route serves besides JSON. */
+const otherContents: Record<string, Json> = { '/events': eventStream, '/metrics': prometheus }
+
 const responseOf = (route: Route, plain: (schema: z.ZodType, io: 'input' | 'output') => Json): Json => {
   if (route.path.startsWith('/assets/'))
     return { description: route.summary, content: { '*/*': { schema: { type: 'string' } } } }
@@ -104,7 +111,7 @@ const responseOf = (route: Route, plain: (schema: z.ZodType, io: 'input' | 'outp
   return {
     description: route.summary,
     ...(route.paged ? { headers: { Link: linkHeader } } : {}),
-    content: { ...json(plain(route.answer, 'output')), ...(route.path === '/events' ? eventStream : {}) },
+    content: { ...json(plain(route.answer, 'output')), ...otherContents[route.path] },
   }
 }
 

@@ -7,6 +7,7 @@ import type { ErrorCode } from '../errors.ts'
 import * as contract from './contract.ts'
 import * as entities from './responses/entities.ts'
 import * as grants from './responses/grants.ts'
+import { notificationSchema } from './responses/notifications.ts'
 import { requeue } from './responses/requeue.ts'
 import * as outcomes from './responses/outcomes.ts'
 import * as views from './responses/views.ts'
@@ -125,7 +126,7 @@ export const routes = {
   ),
   metrics: read(
     '/metrics',
-    'Counts of goals, tasks, runs and so on by state, and the total spend, as JSON',
+    'Numbers for Prometheus; with `Accept: application/json` counts of goals, tasks, runs and so on by state, and the total spend',
     none,
     views.metrics,
   ),
@@ -287,6 +288,12 @@ export const routes = {
     caller: 'anyone' as const,
     whyAnyone: 'it only records that a run was refused, once for each command of a run',
   },
+  listNotifications: read(
+    '/notifications',
+    'What was told over webhook, ntfy and desktop, newest first, with the state of each delivery',
+    contract.notificationsQuery,
+    z.array(notificationSchema),
+  ),
   createLogin: change('/login-codes', 'A URL that logs a browser in once', null, outcomes.loginUrl),
   drain: change('/drain', 'Starts no new run, and stops the engine when its runs have ended', null, outcomes.draining),
   shutdown: change('/shutdown', 'Stops the engine', null, outcomes.stopping),

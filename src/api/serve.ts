@@ -8,6 +8,7 @@ import { goalEnded } from '../domain/goal.ts'
 import { messageOf } from '../errors.ts'
 import type { Context } from '../runtime/core/context.ts'
 import { createWakeUp, startEngine, type WakeUp, type Engine } from '../runtime/engine/engine.ts'
+import { overlapsOf } from '../recovery/proposal/match.ts'
 import { appendEvent } from '../store/event.ts'
 import { listLiveGoals } from '../store/goal.ts'
 import { configuredDatabase, storeName } from '../store/postgres-location.ts'
@@ -101,6 +102,13 @@ const close = async ({ context, hub }: Running, api: { close: () => void }): Pro
   await context.db.close()
 }
 
+/** Listed commands run although a pattern matches them as well; the owner may have meant otherwise. */
+const warnOfOverlaps = ({ config, log }: Context): void => {
+  const { recovery } = config()
+  for (const { command, pattern } of recovery === undefined ? [] : overlapsOf(recovery))
+    log.warn({ command, pattern }, 'recovery.auto_approve lists a command that recovery.require_human matches; it runs')
+}
+
 export const serve = async (options: ServeOptions): Promise<Served> => {
   const stopping = new AbortController()
   const stop = (): void => stopping.abort()
@@ -118,6 +126,7 @@ export const serve = async (options: ServeOptions): Promise<Served> => {
   const api = await openApi(running, options, stop)
   writeAddress(context.stateDir, api.url, options.version)
   context.log.info({ url: api.url, root: context.repository.root }, 'engine ready')
+  warnOfOverlaps(context)
   const stopped = engine.stopped.then(() => close(running, api))
   if (options.idleExitMs !== undefined) void watchIdle(context, engine, options.idleExitMs, stop)
   return {

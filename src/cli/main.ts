@@ -31,6 +31,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   events: () => import('./commands/events.ts'),
   explain: () => import('./commands/explain.ts'),
   policy: () => import('./commands/policy.ts'),
+  notify: () => import('./commands/notify.ts'),
   doctor: () => import('./commands/doctor.ts'),
   init: () => import('./commands/init.ts'),
   answer: () => import('./commands/answer.ts'),

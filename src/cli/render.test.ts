@@ -16,7 +16,7 @@ it('counts a recovery in progress neither as helpful nor as useless', () => {
   const report: ReportView = {
     ...{ since: '2026-11-24T20:00:00.000Z', until: '2026-11-24T21:00:00.000Z', landed: [], ready: [], waiting: [] },
     recovered: (['success', 'success', 'failed', 'acting', 'acting', 'acting'] as const).map(recovery),
-    ...{ reworked: [], retrying: [], spent: { tokens: 0, costUsd: 0, seconds: 0 } },
+    ...{ reworked: [], retrying: [], suggestions: [], spent: { tokens: 0, costUsd: 0, seconds: 0 } },
   }
   const lines = reportLines(createPaint(false), report)
   expect(lines).toContain('Recoveries: 2 helped, 3 in progress, 1 did not help')

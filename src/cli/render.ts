@@ -100,6 +100,13 @@ const engineLines = (paint: Paint, engines: StatusView['engines']): string[] => 
 export const questionText = (paint: Paint, question: Parameters<typeof questionLines>[0]): string[] =>
   questionLines(question).map((text, at) => (at === 0 ? `${paint.warn('?')} ${safe(text)}` : `    ${safe(text)}`))
 
+/** What the owner could let run without a question; nothing is added by itself. */
+const suggestionLines = (paint: Paint, suggestions: StatusView['suggestions']): string[] =>
+  suggestions.flatMap(({ command, worked, line }) => [
+    `${paint.good('+')} The command ${paint.bold(safe(command))} repaired the same failure ${worked} times and never failed.`,
+    `    To let it run without a question, add to recovery.auto_approve in .unstuck/config.json: ${safe(line)}`,
+  ])
+
 export const statusLines = (paint: Paint, status: StatusView): string[] => {
   if (status.goals.length + status.endedLeftOut === 0)
     return ['There are no goals yet. Try: unstuck run "<what you want done>"']
@@ -118,8 +125,13 @@ export const statusLines = (paint: Paint, status: StatusView): string[] => {
           ),
         ]),
     ...limits,
+    ...status.undelivered.map(
+      ({ channel, waiting, givenUp, problem }) =>
+        `${paint.warn('notify')} ${channel}: ${waiting === 0 ? `${givenUp} given up` : `${waiting} not delivered yet`}: ${cutToWidth(safe(problem), 200)} ${paint.dim('(unstuck notify list)')}`,
+    ),
     ...engineLines(paint, status.engines),
     ...questions,
+    ...suggestionLines(paint, status.suggestions),
   ]
 }
 
@@ -160,5 +172,6 @@ export const reportLines = (paint: Paint, report: ReportView): string[] => [
     : [
         `Retrying: ${report.retrying.map((entry) => `${safe(entry.title)} ${dueText(entry.at, report.until)}`).join(', ')}`,
       ]),
+  ...suggestionLines(paint, report.suggestions),
   `Spent: ${spentText(report.spent)}`,
 ]

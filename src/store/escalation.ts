@@ -3,6 +3,7 @@ import { escalationFlow, type ChoiceKind, type Escalation } from '../domain/esca
 import { transitionOf } from '../domain/flow.ts'
 import { fromRow, json, firstRow, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
+import { notifyOfAnswer, notifyOfQuestion } from './notification.ts'
 
 const read = (row: object): Escalation => fromRow<Escalation>(row)
 
@@ -11,7 +12,7 @@ export type NewEscalation = Pick<
   'id' | 'goalId' | 'taskId' | 'runId' | 'kind' | 'happened' | 'tried' | 'question' | 'details' | 'choices'
 >
 
-/** Stores a question to a person, with its event. */
+/** Stores a question to a person, with its event and its notifications. */
 export const openEscalation = async (tx: Queryable, escalation: NewEscalation): Promise<void> => {
   const { id, goalId, taskId, runId, kind, happened, tried, question, details, choices } = escalation
   await tx.query(sql`
@@ -25,6 +26,7 @@ export const openEscalation = async (tx: Queryable, escalation: NewEscalation): 
     runId,
     payload: { escalation: id, kind, happened, tried, question, details, choices: choices.map((choice) => choice.id) },
   })
+  await notifyOfQuestion(tx, escalation)
 }
 
 export const listEscalations = async (
@@ -67,5 +69,6 @@ export const answerEscalation = async (
     runId: escalation.runId,
     payload: { escalation: escalation.id, answer: trigger },
   })
+  await notifyOfAnswer(tx, escalation, trigger)
   return { ok: true, value: read(row) }
 }

@@ -47,7 +47,7 @@ export interface EventFilter {
  * read first, then whether another transaction is writing. Only then can a gap still be filled; an old gap is from a
  * rollback.
  */
-const stableUpTo = async (db: Queryable): Promise<number> => {
+export const stableUpTo = async (db: Queryable): Promise<number> => {
   const given = await firstRow<{ last: number }>(db, sql`select last_value::float8 as last from event_id_seq`)
   const writing = await firstRow(
     db,

@@ -5,6 +5,7 @@ import { transitionOf } from '../domain/flow.ts'
 import { goalFlow, type Goal, type GoalLanding, type GoalState } from '../domain/goal.ts'
 import { fromRow, json, firstRow, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
+import { notifyOfGoal } from './notification.ts'
 
 export type NewGoal = Pick<
   Goal,
@@ -104,7 +105,9 @@ export const moveGoal = async (db: Queryable, goal: Goal, trigger: string, reaso
   await appendEvent(db, { type: step.row.event, goalId: goal.id, payload })
   await refreshReady(db, goal.id)
   await freeAreas(db, goal.id)
-  return { ok: true, value: fromRow<Goal>(row) }
+  const moved = fromRow<Goal>(row)
+  await notifyOfGoal(db, moved)
+  return { ok: true, value: moved }
 }
 
 /**

@@ -19,6 +19,8 @@ import { migration as questions } from './migrations/0013-questions.ts'
 import { migration as takenOver } from './migrations/0014-taken-over.ts'
 import { migration as policy } from './migrations/0015-policy.ts'
 import { migration as proposals } from './migrations/0016-proposals.ts'
+import { migration as notification } from './migrations/0017-notification.ts'
+import { migration as goalExport } from './migrations/0019-goal-export.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -36,6 +38,8 @@ export const migrations: readonly string[] = [
   takenOver,
   policy,
   proposals,
+  notification,
+  goalExport,
 ]
 
 const uniqueViolation = '23505'

@@ -163,6 +163,15 @@ create table goal (
   constraint goal_state_check CHECK ((state = ANY (ARRAY['planning'::text, 'active'::text, 'paused'::text, 'awaiting_human'::text, 'ready'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 );
 
+create table goal_export (
+  goal_id text not null,
+  event_id bigint not null,
+  events_digest text not null,
+  usage_digest text not null,
+  constraint goal_export_pkey PRIMARY KEY (goal_id),
+  constraint goal_export_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id)
+);
+
 create table leader (
   name text not null,
   engine_id text,
@@ -234,6 +243,53 @@ create table migration (
   applied_at timestamp with time zone not null default now(),
   constraint migration_pkey PRIMARY KEY (number)
 );
+
+create table notification (
+  id text not null,
+  kind text not null,
+  severity text not null,
+  goal_id text,
+  task_id text,
+  run_id text,
+  escalation_id text,
+  data jsonb not null,
+  created_at timestamp with time zone not null default unstuck_now(),
+  due_at timestamp with time zone not null,
+  handed_over_at timestamp with time zone,
+  withdrawn_at timestamp with time zone,
+  constraint notification_pkey PRIMARY KEY (id),
+  constraint notification_escalation_id_fkey FOREIGN KEY (escalation_id) REFERENCES escalation(id),
+  constraint notification_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
+  constraint notification_severity_check CHECK ((severity = ANY (ARRAY['low'::text, 'normal'::text, 'high'::text, 'urgent'::text])))
+);
+CREATE INDEX notification_due ON public.notification USING btree (due_at) WHERE ((handed_over_at IS NULL) AND (withdrawn_at IS NULL));
+CREATE INDEX notification_of_escalation ON public.notification USING btree (escalation_id);
+
+create table notification_button (
+  token_hash text not null,
+  notification_id text not null,
+  escalation_id text not null,
+  choice text not null,
+  expires_at timestamp with time zone not null,
+  used_at timestamp with time zone,
+  constraint notification_button_pkey PRIMARY KEY (token_hash),
+  constraint notification_button_escalation_id_fkey FOREIGN KEY (escalation_id) REFERENCES escalation(id),
+  constraint notification_button_notification_id_fkey FOREIGN KEY (notification_id) REFERENCES notification(id) ON DELETE CASCADE
+);
+CREATE INDEX notification_button_open ON public.notification_button USING btree (expires_at) WHERE (used_at IS NULL);
+
+create table notification_delivery (
+  notification_id text not null,
+  channel text not null,
+  attempts integer not null default 0,
+  next_at timestamp with time zone not null default unstuck_now(),
+  delivered_at timestamp with time zone,
+  given_up_at timestamp with time zone,
+  problem text not null default ''::text,
+  constraint notification_delivery_pkey PRIMARY KEY (notification_id, channel),
+  constraint notification_delivery_notification_id_fkey FOREIGN KEY (notification_id) REFERENCES notification(id) ON DELETE CASCADE
+);
+CREATE INDEX notification_delivery_due ON public.notification_delivery USING btree (next_at) WHERE ((delivered_at IS NULL) AND (given_up_at IS NULL));
 
 create table path_grant (
   id text not null,

@@ -5,6 +5,7 @@
  */
 import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { goalExports } from '../domain/export-folder.ts'
 import type { Repository } from './repository-types.ts'
 import { git, gitLine } from './git.ts'
 import type { GitOptions } from './git.ts'
@@ -50,13 +51,16 @@ export const alternatePath = (path: string): string =>
 
 const textOf = async (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '') // absent = no patterns
 
-/** The owner's own ignore patterns. Files that git never shows to the user as untracked do not count as an agent's changes. */
+/**
+ * The owner's own ignore patterns, and the exports that the engine may write during a run. Files that git never shows to the user as untracked
+ * do not count as an agent's changes.
+ */
 export const ownerExcludes = async (repository: Repository): Promise<string> => {
   if (repository.commonDir === null) return ''
   const place: GitOptions = { cwd: repository.root, owner: 'user', okCodes: [0, 1, 128] }
   const global = await gitLine(['config', '--type=path', '--get', 'core.excludesFile'], place)
   const local = await textOf(join(repository.commonDir, 'info', 'exclude'))
-  return `${global === '' ? '' : await textOf(global)}\n${local}\n`
+  return `${global === '' ? '' : await textOf(global)}\n${local}\n${goalExports.ignored}\n`
 }
 
 /** The paths of a repository's shadow, whether or not it exists. */

@@ -88,7 +88,7 @@ describe('every answer is what the table says', () => {
     openapi: () => ({ path: '/openapi.json' }),
     health: () => ({ path: '/health' }),
     status: () => ({ path: '/status' }),
-    metrics: () => ({ path: '/metrics' }),
+    metrics: () => ({ path: '/metrics', headers: { accept: 'application/json' } }),
     report: () => ({ path: '/report?since=2020-01-01T00:00:00Z' }),
     doctor: () => ({ path: '/doctor' }),
     snapshots: () => ({ path: '/snapshots' }),
@@ -120,6 +120,7 @@ describe('every answer is what the table says', () => {
     retryGoal: () => post('/goals/{made}/retry'),
     addGrant: () => post('/grants', '{"path":"Makefile","area":"src","why":"so"}'),
     listGrants: () => ({ path: '/grants?state=all' }),
+    listNotifications: () => ({ path: '/notifications?limit=5' }),
     revokeGrants: () => post('/grants/revoke', '{"grant":"Makefile"}'),
     cancelGoal: () => post('/goals/{made}/cancel'),
   }
@@ -174,6 +175,25 @@ describe('every answer is what the table says', () => {
     expect(count).toBe(Object.keys(routes).length)
     for (const [, found] of text.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g))
       expect(Object.keys(document.components.schemas)).toContain(found)
+  })
+})
+
+describe('the numbers', () => {
+  const accepted = [
+    undefined,
+    '*/*',
+    'application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
+  ]
+
+  test.each(accepted)('are the text of Prometheus for Accept: %s', async (accept) => {
+    const { status, headers, text } = await scene.call({ path: '/metrics', headers: { accept } })
+    expect([status, headers['content-type']]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8'])
+    expect(text).toMatch(/^unstuck_goals\{state="ready"\} [1-9]/m)
+  })
+
+  test.each(['/metrics', '/metrics?x=1'])('%s needs the token, and knows no query', async (path) => {
+    expect((await scene.call({ path, headers: bare })).status).toBe(401)
+    expect((await scene.call({ path: '/metrics?x=1' })).status).toBe(400)
   })
 })
 

@@ -40,8 +40,8 @@ const goal = () => ({
   tasks: [task()],
 })
 const status = () => ({
-  ...{ at: new Date().toISOString(), lastEvent: 1, goals: [goal()], endedLeftOut: 0 },
-  ...{ escalations: [], agents: [], engines: [], limits: [] },
+  ...{ at: new Date().toISOString(), lastEvent: 1, goals: [goal()], endedLeftOut: 0, suggestions: [] },
+  ...{ escalations: [], agents: [], engines: [], limits: [], undelivered: [] },
 })
 const responses: Record<string, () => unknown> = {
   '/health': () => ({ ok: true, root, store: 'embedded' }),

@@ -10,7 +10,15 @@ import { waitingOn, type TaskFacts } from '../../src/runtime/people/waiting-on.t
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
 const decisions = readdirSync(join(root, 'docs/decisions')).map((name) => `docs/decisions/${name}`)
-const documents = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/weakened.md', ...decisions]
+const documents = [
+  'README.md',
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'docs/weakened.md',
+  'docs/exports.md',
+  ...decisions,
+]
 
 const proseOf = (text: string): string => text.replaceAll(/```[\s\S]*?```/g, '')
 
@@ -132,7 +140,8 @@ describe('the example of `unstuck status` in README', () => {
     return { ...task, run: null, nextStep: step === undefined ? null : { ...step, at: step.at?.toISOString() } }
   }
   const status = {
-    ...{ at: now.toISOString(), endedLeftOut: 0, escalations: [], limits: [], engines: [] },
+    ...{ at: now.toISOString(), endedLeftOut: 0, escalations: [], suggestions: [], limits: [] },
+    ...{ engines: [], undelivered: [] },
     goals: [
       {
         ...{ id: 'g-4k2m9xqa', title: 'Speed up the parser', state: 'active', reason: '', stillFailing: [] },

@@ -24,6 +24,7 @@ import type { DoctorView, GoalRequest, GoalView, StatusView, EventView } from '.
 import { serve, type Served } from '../../src/api/serve.ts'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import { goalEnded } from '../../src/domain/goal.ts'
+import { goalExports } from '../../src/domain/export-folder.ts'
 import { processesWithEnvironment } from '../../src/platform/process.ts'
 import { removeFolder } from '../../src/workspace/remove-folder.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
@@ -76,16 +77,22 @@ export interface Scene {
 
 type Task = GoalRequest['input']['tasks'][number]
 
-const digest = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex').slice(0, 16)
+const digest = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex').slice(0, 16)
+
+/** Unstuck adds its exports to this list, which is never committed. */
+const excludes = '.git/info/exclude'
 
 const described = (path: string): string => {
   const found = lstatSync(path)
   if (found.isSymbolicLink()) return `link ${readlinkSync(path)}`
-  return found.isFile() ? `${(found.mode & 0o7777).toString(8)} ${digest(path)}` : 'other'
+  if (!found.isFile()) return 'other'
+  const content = readFileSync(path)
+  const foreign = path.endsWith(`/${excludes}`) ? content.toString().replace(`${goalExports.ignored}\n`, '') : content
+  return `${(found.mode & 0o7777).toString(8)} ${digest(foreign)}`
 }
 
-/** Objects may be added to a repository, and our own branches with their logs; nothing else. */
-const ours = /^\.git\/(objects|logs)(\/|$)|^\.git\/refs\/heads\/unstuck(\/|$)/
+/** Objects may be added to a repository, our own branches with their logs, and the exports of goals; nothing else. */
+const ours = /^\.git\/(objects|logs)(\/|$)|^\.git\/refs\/heads\/unstuck(\/|$)|^\.unstuck\/loops(\/|$)/
 
 export const picture = (root: string, folder = root): Record<string, string> =>
   Object.assign(
@@ -133,7 +140,7 @@ const callerOf =
     const token = readFileSync(join(stateDir, 'token'), 'utf8').trim()
     const answer = await fetch(`${served.url}${path}`, {
       headers: {
-        ...{ authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        ...{ authorization: `Bearer ${token}`, 'content-type': 'application/json', accept: 'application/json' },
         // The engine is in this process: while git is waited for, it would close what is kept, unseen.
         connection: 'close',
       },

@@ -285,7 +285,14 @@ const contextOf = (world: World, self: Incarnation, wake: () => void): Context =
   return world.hooks.context(
     {
       db: world.hooks.db(dbOf(world, self, step), world),
-      ports: { processes: processesOf(world, self, step), git: gitOf(world, step), files: filesOf(world, self) },
+      ports: {
+        ...{ processes: processesOf(world, self, step), git: gitOf(world, step), files: filesOf(world, self) },
+        notify: {
+          sendOver: () => step('notify.send', () => ({ ok: true as const })),
+          readPresses: () => step('notify.read', () => ({ ok: true as const, tokens: [] })),
+          ...{ buttonTokenHash: (token) => token, newButtonToken: () => world.newId('token'), ntfyToken: () => '' },
+        },
+      },
       clock: clockOf(world, self),
       newId: world.newId,
       at,

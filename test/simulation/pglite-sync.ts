@@ -9,6 +9,10 @@ import type { Sql } from '../../src/store/db.ts'
 /** In the order in which they refer to each other. */
 export const tables = [
   'event',
+  'notification_button',
+  'notification_delivery',
+  'notification',
+  'goal_export',
   'requeue',
   'path_grant_use',
   'path_grant',

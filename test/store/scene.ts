@@ -117,6 +117,6 @@ export const recoveryOf = (run: Run, extra: Partial<NewRecovery> = {}): NewRecov
 /** Leaves the schema, empties every table that holds work. */
 export const empty = async (db: Db): Promise<void> => {
   await db.query(
-    sql`truncate event, account_limit, escalation, recovery, merge_entry, lease, run, agent, task, goal, repository_seen restart identity cascade`,
+    sql`truncate event, goal_export, account_limit, escalation, recovery, merge_entry, lease, run, agent, task, goal, repository_seen restart identity cascade`,
   )
 }

@@ -37,7 +37,8 @@ it('one goal looks as in the status', async () => {
   expect(await goalView(db, 'unknown')).toBeUndefined()
   await db.query(sql`update task set lane = 'docser' where id = 'h-t1'`)
   const lanes = { ...defaultLanes, docserMaxSlots: 0 }
-  const context = { config: () => ({ lanes, harness: { failover: ['claude'] }, limits: {} }) } as unknown as Context
+  const config = { lanes, harness: { failover: ['claude'] }, limits: {}, webhooks: {}, notify: {} }
+  const context = { config: () => config } as unknown as Context
   const { queue } = viewOptions(context)
   expect(queue).toEqual({ lanes, failover: ['claude'] })
   expect((await goalView(db, 'h', queue === undefined ? {} : { queue }))?.tasks[0]?.nextStep).toMatchObject({

@@ -30,6 +30,7 @@ const files = {
   '.gitignore': 'env.ok\nnode_modules\n',
   // The environment is an ignored file, which only a command in the clone of the checks can make.
   'need.js': `if (!require('node:fs').existsSync('env.ok')) { console.error('Cannot start service: ${message}'); process.exit(1) }`,
+  'twice.js': `if (!require('node:fs').existsSync('twice.txt')) { console.error('Error: twice.txt is missing'); process.exit(1) }`,
   'outside.js': `if (!require('node:fs').existsSync('TOP/fixed')) { console.error('Cannot start service: ${message}'); process.exit(1) }`,
   'package.json': '{"name":"app","version":"1.0.0","dependencies":{"tiny":"file:dep"}}',
   'package-lock.json': JSON.stringify({

@@ -350,6 +350,8 @@ const repairs = [
 const provenElsewhere = [
   ...['remote-backoff', 'harness-failover', 'owner-bits', 'login-relaunch', ...repairs],
   ...['fresh-feedback', 'feedback-elsewhere', 'unknown-restart', 'unknown-requeue', 'red-before', 'setup-retry'],
+  // proposal.test.ts sees each help, and a command without effect fail.
+  ...['proposed-command', 'approved-command', 'proposal-cooldown'],
   ...['newer-base-run', 'policy-exclude', 'policy-allow', 'policy-discard', 'policy-ask'],
 ]
 

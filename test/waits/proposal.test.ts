@@ -53,6 +53,34 @@ test('AC-1 AC-4: a command of auto_approve runs on a broken tree before the buil
   expect(readFileSync(join(scene.top, 'prompts', 'one-1'), 'utf8')).toContain('recovery.json')
 })
 
+test('AC-2: after a command that helped, feedback and merges go on as usual, and the command is repeated in new clones', async () => {
+  await open({ auto_approve: ['touch env.ok', 'true && touch env.ok'], cooldown_seconds: 0 }, { maxParallel: 2 })
+  propose('one', { command: 'touch env.ok' })
+  propose('two', { command: 'true && touch env.ok' })
+  // Wrong at first: what its check says then is for the agent, as in any other run.
+  const [one, two] = tasksOf('one', 'two').map((task) => ({ ...task, after: [] }))
+  writeFileSync(
+    join(scene.top, 'trick-one.mjs'),
+    `import { existsSync, writeFileSync } from 'node:fs'
+if (existsSync('tried.txt')) writeFileSync('twice.txt', 'right'); else writeFileSync('tried.txt', '')`,
+  )
+  const goal = await scene.goal([
+    { ...one, allowedPaths: ['**'], commands: ['node need.js', 'node twice.js'] },
+    two ?? {},
+  ])
+  await isDone(goal, 1)
+  await isDone(goal, 2)
+  expect(launches('one')).toBe(2)
+  expect((await scene.recoveries(goal)).map(({ playbook, status }) => `${playbook} ${status}`).toSorted()).toEqual([
+    'check-feedback success',
+    'proposed-command success',
+    'proposed-command success',
+  ])
+  // The second of the two was checked again on top of the first, in another clone.
+  expect(await scene.events(goal, 'merge.reverified')).toHaveLength(1)
+  expect((await scene.events(goal, 'recovery_executed')).length).toBeGreaterThan(3)
+})
+
 test('without the section nothing is read, and the brief does not ask for it', async () => {
   await open(undefined, { playbooks: { disabled: ['check-feedback', 'fresh-feedback'] } })
   propose('one', { command: mends })

@@ -2,6 +2,7 @@
  * The schemas of responses that combine several stored entities (the status, a goal with its tasks, the report, a log), and
  * their types as clients receive them.
  */
+import { undelivered } from './notifications.ts'
 import { z } from 'zod'
 import { claimBlockerCauses } from '../../domain/claimability.ts'
 import { goalActions, taskActions } from '../../domain/allowed-actions.ts'
@@ -67,6 +68,15 @@ const accountLimit = z.strictObject({
   ...{ account: text, harnesses: names, evidence: text, until: time },
   ...{ taskId: id('t'), runId: id('r'), openedAt: time },
 })
+/** Commands that worked three times for the same failure and never failed, and that `recovery.auto_approve` does not list. */
+const suggestions = z.array(
+  z.strictObject({
+    ...{ command: text, signature: text, worked: count },
+    /** The line to add to `recovery.auto_approve`. */
+    line: text,
+  }),
+)
+
 export const status = z.strictObject({
   at: time,
   /** Every event up to this number is reflected in this response: follow the events after it. */
@@ -75,10 +85,13 @@ export const status = z.strictObject({
   /** How many older ended goals are not listed. */
   endedLeftOut: count,
   escalations: z.array(escalation),
+  suggestions,
   agents: z.array(agent),
   engines: z.array(engine),
   /** Accounts on which no agent is launched before `until`. */
   limits: z.array(accountLimit),
+  /** Channels over which notifications could not be delivered. */
+  undelivered: z.array(undelivered),
 })
 export type StatusView = z.infer<typeof status>
 const counts = z.record(text, count)
@@ -91,6 +104,19 @@ export const metrics = z.strictObject({
   escalations: counts,
   recoveries: counts,
   events: z.strictObject({ count, last: count }),
+  /** What the proposals of agents came to. Null = there is nothing to divide by. */
+  recovery: z.strictObject({
+    proposals: count,
+    proposalsPerGoal: z.number().nullable(),
+    /** By category, the most common first. */
+    categories: counts,
+    /** Of the commands that ran without a person: whether the failing check ran afterwards. */
+    ...{ autoSucceeded: count, autoFailed: count, autoSuccessRate: z.number().nullable() },
+    /** Questions about proposals, and their number per proposal. */
+    ...{ escalations: count, escalationFrequency: z.number().nullable() },
+    /** Mean time from such a question to its answer. */
+    resolutionSeconds: z.number().nullable(),
+  }),
   spent: spend,
 })
 export type Metrics = z.infer<typeof metrics>
@@ -161,6 +187,7 @@ export const reportSchema = z.strictObject({
   /** Tasks whose work did not pass and that a new task continues. */
   reworked: z.array(z.strictObject({ task: text, child: text, title: text, because: text })),
   retrying: z.array(z.strictObject({ task: text, title: text, at: time, reason: text })),
+  suggestions,
   spent: spend,
 })
 export type ReportView = z.infer<typeof reportSchema>

@@ -1,6 +1,6 @@
 /** `unstuck reject-recovery`: answers the question about a proposed recovery command. */
 import { jsonOption, type Register } from '../command-options.ts'
-import type { RecoveryOptions } from '../recovery.ts'
+import type { RecoveryOptions } from '../answer-recovery.ts'
 
 export const register: Register = (program, act) => {
   program
@@ -10,6 +10,6 @@ export const register: Register = (program, act) => {
     .option('--note <text>', 'why, for the record')
     .option(...jsonOption)
     .action((options: RecoveryOptions) =>
-      act(async (io) => (await import('../recovery.ts')).recoveryCommand(io, 'reject', options)),
+      act(async (io) => (await import('../answer-recovery.ts')).recoveryCommand(io, 'reject', options)),
     )
 }

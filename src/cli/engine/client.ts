@@ -38,7 +38,11 @@ const callerOf =
     try {
       response = await send(`${url}${path}`, {
         ...init,
-        headers: { authorization: `Bearer ${token}`, ...(init.headers as Record<string, string> | undefined) },
+        headers: {
+          accept: 'application/json',
+          authorization: `Bearer ${token}`,
+          ...(init.headers as Record<string, string> | undefined),
+        },
       })
     } catch (error) {
       if (error instanceof AppError) throw error

@@ -42,7 +42,7 @@ const approvedCommand = playbook({
   example,
   plan: ({ facts }) => ({ ...runIt, ...facts }),
   postCondition: helps,
-  budget: 1000,
+  budget: 100,
   counted: false,
 })
 
@@ -57,10 +57,10 @@ const proposalCooldown = playbook({
   example: { delayMs: 60_000, number: 1 },
   plan: ({ facts: { delayMs, number } }) => ({
     ...{ type: 'wait', name: 'WAIT_AND_REQUEUE', delayMs, forChecks: true },
-    ...{ count: number, limit: Math.max(number, 1000) },
+    ...{ count: number, limit: Math.max(number, 100) },
   }),
   postCondition: () => ({ type: 'remaining_checks_pass' }),
-  budget: 1000,
+  budget: 100,
   counted: false,
 })
 

@@ -3,7 +3,7 @@ import { loadConfig } from '../../config.ts'
 import { decideProposal } from './decide.ts'
 import { flagPattern } from './error-pattern.ts'
 import { decideCommand, overlapsOf, type CommandLists } from './match.ts'
-import { checkProposal, commandOf, readProposal, type Proposal } from './proposal.ts'
+import { checkProposal, proposedCommandOf, readProposal, type Proposal } from './proposal.ts'
 
 const example = (): Record<string, unknown> => ({
   version: 1,
@@ -39,11 +39,15 @@ const accepted = (): Proposal => {
 
 test('the example of the format is valid, and its fallback inherits folder and time', () => {
   const proposal = accepted()
-  expect(commandOf(proposal, 'primary')).toMatchObject({
+  expect(proposedCommandOf(proposal, 'primary')).toMatchObject({
     command: 'rm -rf node_modules && bun install',
     timeoutSeconds: 300,
   })
-  expect(commandOf(proposal, 'fallback')).toMatchObject({ workingDir: '.', timeoutSeconds: 300, confidence: 'medium' })
+  expect(proposedCommandOf(proposal, 'fallback')).toMatchObject({
+    workingDir: '.',
+    timeoutSeconds: 300,
+    confidence: 'medium',
+  })
   expect(checkProposal({ ...example(), timestamp: '2026-01-23T05:36:33+02:00' })).toMatchObject({ offset: '+02:00' })
 })
 
@@ -57,6 +61,10 @@ test.each([
   ['timestamp', { ...example(), timestamp: 'yesterday' }],
   ['category', { ...example(), category: 'code' }],
   ['severity', { ...example(), severity: 'Blocking' }],
+  ['diagnosis.error_pattern', wrong('diagnosis', { error_pattern: 7 })],
+  ['diagnosis.root_cause', wrong('diagnosis', { root_cause: '' })],
+  ['recovery.expected_outcome', wrong('recovery', { expected_outcome: null })],
+  ['recovery.confidence', wrong('recovery', { confidence: 'sure' })],
   ['diagnosis.evidence', wrong('diagnosis', { evidence: 'a text' })],
   ['recovery.command', wrong('recovery', { command: 'npm install\nrm -rf /' })],
   ['recovery.command', wrong('recovery', { command: 'true\u0000' })],

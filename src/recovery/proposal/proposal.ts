@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { explainIssue, parseJson, pathText } from '../../validation.ts'
-import { defaultTimeoutSeconds, longestCommand, longestTimeoutSeconds, whyNoCommand } from './limits.ts'
+import { defaultTimeoutSeconds, longestCommand, longestTimeoutSeconds, whyNoCommand } from './command-text.ts'
 
 export const proposalCategories = ['dependency', 'config', 'environment', 'permissions', 'network'] as const
 export const proposalSeverities = ['blocking', 'degraded'] as const
@@ -168,7 +168,10 @@ export interface ProposedCommand {
 }
 
 /** The command of a step. A fallback runs where and as long as the first command, unless it says otherwise. */
-export const commandOf = ({ recovery, fallback }: Proposal, step: ProposalStep): ProposedCommand | undefined => {
+export const proposedCommandOf = (
+  { recovery, fallback }: Proposal,
+  step: ProposalStep,
+): ProposedCommand | undefined => {
   const given = step === 'primary' ? recovery : fallback
   if (given === undefined) return undefined
   return {

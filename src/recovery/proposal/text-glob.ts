@@ -4,7 +4,7 @@
  * means itself. Compared exactly, in linear memory and at most |glob| × |text| steps.
  */
 import { matchSequence } from '../policy/path-rule.ts'
-import { whyNoCommand } from './limits.ts'
+import { whyNoCommand } from './command-text.ts'
 
 type GlobPart = { char: string } | 'star' | 'any'
 

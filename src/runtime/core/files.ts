@@ -29,7 +29,8 @@ export interface Files {
   userId(): number | undefined
   /** The home folder of this process's user. */
   homeDir(): string
-  writeFileSync(path: string, text: string, options?: { mode: number }): void
+  /** `wx`: only a new file, and no link is followed. */
+  writeFileSync(path: string, text: string, options?: { mode: number; flag?: 'wx' }): void
 }
 
 const openQuietly = (path: string): number | { refused: string } | 'none' => {

@@ -1,6 +1,6 @@
 /**
- * The ports: everything through which the runtime acts outside the store (processes, git, a few files). Only this file binds them to the
- * real implementations. The rest of `src/runtime` imports only types from `../process` and `../workspace`, so that the simulation can
+ * The ports: everything through which the runtime acts outside the store (processes, git, a few files, notifications). Only this file binds them to the
+ * real implementations. The rest of `src/runtime` imports only types from `../process`, `../workspace` and `../notify`, so that the simulation can
  * replace every effect.
  */
 import { runCommand } from '../../process/run-command.ts'
@@ -15,6 +15,8 @@ import {
   waitForExit,
 } from '../../process/shim-client.ts'
 import { redactText } from '../../process/redact.ts'
+import { buttonTokenHash, newButtonToken, readPresses } from '../../notify/button.ts'
+import { ntfyToken, sendOver } from '../../notify/channels.ts'
 import { leasePorts, releasePorts } from '../../process/port-lease.ts'
 import { keepSpare } from '../../process/spare.ts'
 import { endRemaining, sweep } from '../../process/sweep.ts'
@@ -139,6 +141,9 @@ const realGit = {
   viewChanges,
 }
 
+const realNotify = { buttonTokenHash, newButtonToken, ntfyToken, readPresses, sendOver }
+
+export type Notify = typeof realNotify
 export type Processes = typeof realProcesses
 export type Git = typeof realGit
 
@@ -146,6 +151,7 @@ export interface Ports {
   processes: Processes
   git: Git
   files: Files
+  notify: Notify
 }
 
-export const realPorts: Ports = { processes: realProcesses, git: realGit, files: realFiles }
+export const realPorts: Ports = { processes: realProcesses, git: realGit, files: realFiles, notify: realNotify }

@@ -21,16 +21,15 @@ import type { Context } from '../core/context.ts'
 import { runCycle } from './cycle.ts'
 import type { TargetPolls } from '../landing/land-goal.ts'
 import { releaseEndedRuns } from './retention.ts'
+import { createMerger, createNotifier, safely, type SideJob } from './side-jobs.ts'
 import { createUnusedPathsJob } from './unused-paths.ts'
+import { createGoalExportJob, exportLast, type GoalExportJob } from './export-goals.ts'
 import { createExecutors, dispatch, runContextFor, type Executors } from './dispatch.ts'
 import { agentIdsOf, refuseSharedFolder, identifyEngine } from './engine-identity.ts'
 import { createGracePeriod, type GracePeriod } from './grace-period.ts'
 import { reapAll } from './reaper.ts'
 import { judgeRuns } from '../landing/judge.ts'
 import { createLeadership, type Leadership } from './leadership.ts'
-import { updateOutdatedGoals } from '../landing/outdated-goals.ts'
-import { processMergeQueue, requeueInterruptedMerges } from '../landing/merge-queue.ts'
-import { restoreGoalBranches } from '../landing/ref-guard.ts'
 import { detectReplacedRepository } from '../landing/replaced-repository.ts'
 import type { RunContext } from '../core/run-context.ts'
 import { removeOrphanBranches } from '../goal/orphan-branches.ts'
@@ -88,36 +87,17 @@ const checkOwnRuns = async (context: Context, executors: Executors, engineId: st
   }
 }
 
-/**
- * The merge queue runs next to the loop, because verifying a rebased commit takes minutes and must not delay other
- * work. Goal branches are guarded in the same job: in parallel to a merge, the guard could take the merge's newest
- * commit for a foreign one.
- */
-const createMerger = () => {
-  let work: Promise<void> | undefined
-  return {
-    start: (context: Context): void => {
-      work ??= safely(context, async () => {
-        // There is only one job at a time, so an entry in processing at its start was left by a store failure.
-        await requeueInterruptedMerges(context)
-        await restoreGoalBranches(context)
-        await updateOutdatedGoals(context)
-        await processMergeQueue(context)
-      }).finally(() => (work = undefined))
-    },
-    idle: async (): Promise<void> => work,
-  }
-}
-
 interface Loop {
   engineId: string
   /** Absent = this engine only executes runs. */
   leadership?: Leadership
   gracePeriod: GracePeriod
   executors: Executors
-  merger: ReturnType<typeof createMerger>
+  merger: SideJob
+  notifier: SideJob
   polls: TargetPolls
   endUnusedPaths: ReturnType<typeof createUnusedPathsJob>
+  exportGoals: GoalExportJob
 }
 
 /**
@@ -125,8 +105,9 @@ interface Loop {
  * decided.
  */
 const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
-  const { engineId, gracePeriod, merger, polls, endUnusedPaths } = parts
+  const { engineId, gracePeriod, merger, notifier, polls, endUnusedPaths, exportGoals } = parts
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
+  notifier.start(context)
   if (gracePeriod.isOver()) await reapAll(context, { engineId, liveness })
   // While the repository is missing (an unmounted disk), goals and merges would fail without a fault of their own.
   if (await detectReplacedRepository(context)) {
@@ -134,6 +115,7 @@ const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
     merger.start(context)
     await runCycle(context, polls)
   }
+  await exportGoals(context)
   await finishCancels(context, cancelGraceSeconds)
   await endUnusedPaths(context)
 }
@@ -155,21 +137,6 @@ const pass = async (context: Context, parts: Loop): Promise<void> => {
   }
   await checkOwnRuns(context, executors, engineId)
   if (!context.stopping.aborted && !executors.draining) await dispatch(context, executors, engineId)
-}
-
-/** A failed pass is logged and the next one tried: if the loop ended, nothing would have an owner. */
-const safely = async (
-  context: Context,
-  work: () => Promise<void>,
-  failed?: (error: unknown) => void,
-): Promise<void> => {
-  try {
-    await work()
-  } catch (error) {
-    if (context.stopping.aborted) return
-    failed?.(error)
-    context.log.error({ error: error instanceof Error ? error.stack : messageOf(error) }, 'a pass of the engine failed')
-  }
 }
 
 /** Milliseconds until the next pass: at most the poll interval, less if a retry is due before that. */
@@ -207,7 +174,7 @@ export const createWakeUp = (): WakeUp => {
 }
 
 const loop = async (context: Context, parts: Loop, wakeUp: WakeUp): Promise<void> => {
-  const { executors, gracePeriod, merger } = parts
+  const { executors, gracePeriod, merger, notifier } = parts
   // While the store was unavailable no owner could renew its lease.
   const failed = (error: unknown): void => (isStoreTrouble(error) ? gracePeriod.begin() : undefined)
   while (!context.stopping.aborted) {
@@ -218,6 +185,7 @@ const loop = async (context: Context, parts: Loop, wakeUp: WakeUp): Promise<void
   }
   await Promise.allSettled([...executors.working.values()].map((work) => work.done))
   await merger.idle()
+  await notifier.idle()
 }
 
 /** Stands for this process where the machine cannot identify it (tests, simulation). */
@@ -271,7 +239,9 @@ const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine
   const executors = createExecutors(context)
   executors.harnesses = harnesses
   const gracePeriod = createGracePeriod(context, engineId)
-  const jobs = { merger: createMerger(), endUnusedPaths: createUnusedPathsJob() }
+  const notifier = createNotifier((taskId) => cancelRunning(context, executors, taskId))
+  const periodic = { endUnusedPaths: createUnusedPathsJob(), exportGoals: createGoalExportJob() }
+  const jobs = { merger: createMerger(), notifier, ...periodic }
   const parts = { engineId, gracePeriod, executors, polls: new Map(), ...jobs }
   return roles.includes('control') ? { ...parts, leadership: createLeadership(context, engineId, gracePeriod) } : parts
 }
@@ -296,6 +266,7 @@ const recordStarted = (
 /** Runs the loop until the engine is stopped, then marks it as offline. */
 const work = async (context: Context, parts: Loop, wakeUp: WakeUp, stopHeartbeat: () => void): Promise<void> => {
   await loop(context, parts, wakeUp)
+  await exportLast(context, parts.exportGoals, parts.leadership)
   stopHeartbeat()
   context.ports.processes.keepSpare(false)
   await leave(context, parts.engineId)

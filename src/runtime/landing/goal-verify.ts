@@ -147,6 +147,7 @@ export const verifyGoal = async (context: Context, goal: Goal): Promise<boolean>
     ...{ context, id: goal.id, commit: goalHead(goal), base: goal.baseCommit ?? goalHead(goal), commands },
     source: (command) => checks.find((check) => check.command === command)?.source ?? 'task',
     installs: [...new Map(installs.map((install) => [installKeyOf(install), install])).values()],
+    taskIds: parts.map(({ task }) => task.id),
   })
   if (checked.kind === 'stopped') return false
   if (checked.kind === 'not ready') return notReady(context, goal, checked.evidence)

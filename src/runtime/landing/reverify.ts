@@ -14,6 +14,7 @@ import { recordFindings } from '../checks/check-events.ts'
 import { runAndJudgeChecks, type JudgedReport } from '../checks/check-runner.ts'
 import { makeFreshWorkspace, runSetup } from '../checks/fresh-workspace.ts'
 import { carryOutInstalls } from '../checks/install.ts'
+import { repeatForTasks } from '../checks/repeated-proposals.ts'
 import { cachePassed, passedBefore, stillToRun } from '../checks/check-cache.ts'
 import { reservePorts, portVariables } from '../core/reserved-ports.ts'
 import { checkCaches, type Context } from '../core/context.ts'
@@ -31,6 +32,8 @@ export interface RecheckRequest {
   commands: string[]
   source: (command: string) => CheckSource
   installs: readonly Install[]
+  /** The tasks whose work is checked: what helped their checks is repeated. */
+  taskIds: readonly string[]
 }
 
 /**
@@ -84,6 +87,7 @@ const runAll = async (given: RecheckRequest, place: CheckFolder, passed: Passed)
   const request = requestOf(given, place)
   // A failed install needs no handling here: the checks that follow report what is missing.
   await carryOutInstalls({ ...request, folder: (number) => join(root, 'installs', String(number)) }, installs)
+  await repeatForTasks(context, { request, root, commit: given.commit, taskIds: given.taskIds })
   return runAndJudgeChecks({
     ...request,
     ...{ commands, source },
@@ -191,6 +195,7 @@ export const verifyRebased = async (landing: MergeAttempt, commit: string): Prom
     commands: checks.map((check) => check.command),
     source: (command) => checks.find((check) => check.command === command)?.source ?? task.commandSource,
     installs: run.verdict?.installed ?? [],
+    taskIds: [task.id],
   })
   if (checked.kind !== 'ran') return checked.kind === 'stopped' ? undefined : checked.evidence
   const { report } = checked

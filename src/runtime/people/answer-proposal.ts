@@ -3,8 +3,8 @@ import type { Choice, Escalation } from '../../domain/escalation.ts'
 import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
 import { AppError } from '../../errors.ts'
 import { findSecrets } from '../../recovery/policy/secret-text.ts'
-import { whyNoCommand } from '../../recovery/proposal/limits.ts'
-import { commandOf, type Proposal, type ProposalStep } from '../../recovery/proposal/proposal.ts'
+import { whyNoCommand } from '../../recovery/proposal/command-text.ts'
+import { proposedCommandOf, type Proposal, type ProposalStep } from '../../recovery/proposal/proposal.ts'
 import type { Queryable } from '../../store/db.ts'
 import { appendApproved, appendResolved, getProposal, moveProposal } from '../../store/recovery-proposal.ts'
 import type { Context } from '../core/context.ts'
@@ -66,7 +66,7 @@ const approve = async (context: Context, tx: Queryable, answer: ProposalAnswer):
     ...{ to: 'approved', decidedBy: actorName(by), approvedStep: step },
     ...(isEdit ? { body: withCommand(asked, step, text) } : { note: reasonText(context, text) }),
   })
-  const command = commandOf(moved.body as Proposal, step)?.command ?? ''
+  const command = proposedCommandOf(moved.body as Proposal, step)?.command ?? ''
   await appendApproved(tx, moved, { source: 'human', command })
 }
 

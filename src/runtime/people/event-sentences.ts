@@ -310,6 +310,12 @@ export const eventTypes: EventTypes = {
     meaning: 'agents are launched with an account again',
     sentence: (p) => `account ${payloadText(p, 'account')} is available again: ${payloadText(p, 'reason')}`,
   },
+  'notification.given_up': {
+    meaning: 'a notification could not be delivered over a channel, and is not tried again',
+    sentence: (p) =>
+      `the ${payloadText(p, 'channel')} could not be told (${payloadText(p, 'kind')}), and is not tried again: ${payloadText(p, 'problem')}`,
+    technical: (p) => payloadText(p, 'notification'),
+  },
   'dispatcher.waiting': {
     meaning: 'an engine accepts no new work because its machine lacks disk space, memory or another resource',
     sentence: (p) => `engine ${payloadText(p, 'engine')} accepts no new work: ${payloadText(p, 'reason')}`,

@@ -2,11 +2,13 @@
 import { limitedAccounts } from '../../store/account.ts'
 import { listAgents } from '../../store/agent.ts'
 import { listEngines } from '../../store/engine.ts'
+import { commandRecords } from '../../store/command-record.ts'
 import { currentLeader, type Leader } from '../../store/leader.ts'
 import type { Queryable } from '../../store/db.ts'
 import { listEscalations } from '../../store/escalation.ts'
 import { lastEventId, readEvents, storeNow } from '../../store/event.ts'
 import { getGoal, listGoals, listShownGoals } from '../../store/goal.ts'
+import { undeliveredChannels } from '../../store/notification.ts'
 import { listMergesOf } from '../../store/merge.ts'
 import { hourTokensNow, laneLeases, waitingFeatures } from '../../store/queue.ts'
 import { countRecoveries, listRecoveries, openWaits } from '../../store/recovery.ts'
@@ -22,7 +24,10 @@ import { preexistingFailures, type Run } from '../../domain/run.ts'
 import { preexistingFailuresOfGoal } from '../../domain/preexisting-failures.ts'
 import { addSpend, noSpend } from '../../domain/budget.ts'
 import { stateOf, type Task } from '../../domain/task.ts'
+import type { CommandLists } from '../../recovery/proposal/match.ts'
+import { suggestedCommands } from '../../recovery/proposal/suggestions.ts'
 import { findBranches, missingBranchText, usableLandCommand, type FindBranches } from '../landing/goal-branch.ts'
+import { configuredChannels } from '../../domain/notification.ts'
 import { goalBranch, type Context } from '../core/context.ts'
 import { waitingOn, type TaskFacts, type WaitingOn } from './waiting-on.ts'
 
@@ -39,14 +44,19 @@ export interface ViewOptions {
   find?: FindBranches
   /** Absent = the defaults. */
   queue?: QueueSettings
+  /** The configured channels of notifications. */
+  channels?: readonly string[]
+  /** The owner's lists of commands. Absent = no command is suggested. */
+  commands?: Pick<CommandLists, 'auto_approve' | 'require_human'>
 }
 
 /** What the views depend on besides the store. */
 export const viewOptions = (context: Pick<Context, 'config' | 'repository' | 'ports'>): ViewOptions => {
-  const { lanes, harness, limits } = context.config()
+  const { lanes, harness, limits, recovery } = context.config()
   const { hourTokens } = limits
   const queue = { lanes, failover: harness.failover ?? [], ...(hourTokens === undefined ? {} : { hourTokens }) }
-  return { find: findBranches(context), queue }
+  const commands = recovery ?? { auto_approve: [], require_human: [] }
+  return { find: findBranches(context), queue, channels: configuredChannels(context.config()), commands }
 }
 
 const nextStepView = (wait: WaitingOn | undefined) =>
@@ -192,7 +202,8 @@ const sharedFacts = async (db: Queryable, settings: QueueSettings | undefined) =
  * Goals with their tasks and next steps, the open questions and the agents: every goal that has not ended, and the `ended`
  * newest of those that have. A store keeps thousands of ended goals, and every open page asks every few seconds.
  */
-export const statusView = async (db: Queryable, ended: number, { find, queue: settings }: ViewOptions = {}) => {
+export const statusView = async (db: Queryable, ended: number, options: ViewOptions = {}) => {
+  const { find, queue: settings, channels, commands } = options
   // Read first, so that a client that follows the events from here misses nothing that this view lacks.
   const lastEvent = await lastEventId(db)
   const { goals: shown, leftOut } = await listShownGoals(db, ended)
@@ -201,7 +212,12 @@ export const statusView = async (db: Queryable, ended: number, { find, queue: se
   const goals = await goalViews(db, shown, shared, find)
   const { escalations, queue, now } = shared
   const { agents, engines, limits } = queue
-  return { at: now.toISOString(), lastEvent, goals, endedLeftOut: leftOut, escalations, agents, engines, limits }
+  const suggestions = commands === undefined ? [] : suggestedCommands(await commandRecords(db), commands)
+  const undelivered = await undeliveredChannels(db, channels ?? [])
+  return {
+    ...{ at: now.toISOString(), lastEvent, goals, endedLeftOut: leftOut },
+    ...{ escalations, suggestions, agents, engines, limits, undelivered },
+  }
 }
 
 /** One goal as in `statusView`, or undefined. */
@@ -287,6 +303,7 @@ export const reportView = async (db: Queryable, since: Date, options: ViewOption
     retrying: tasks.flatMap(({ id, title, retry }) =>
       retry === null ? [] : [{ task: id, title, at: retry.at.toISOString(), reason: retry.reason }],
     ),
+    suggestions: status.suggestions,
     spent: await spentSince(db, since),
   }
 }

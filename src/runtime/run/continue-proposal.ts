@@ -3,7 +3,7 @@
  * again without a turn of an agent.
  */
 import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
-import { commandOf, type Proposal } from '../../recovery/proposal/proposal.ts'
+import { proposedCommandOf, type Proposal } from '../../recovery/proposal/proposal.ts'
 import { executionsOf, moveProposal, proposalsOf } from '../../store/recovery-proposal.ts'
 import { listRuns, requireLease } from '../../store/run.ts'
 import { attemptBefore } from '../agent/resume-from.ts'
@@ -25,7 +25,7 @@ const awaited = async ({ context, run }: RunContext): Promise<RecoveryProposal |
 
 const intendApproved = async (runContext: RunContext, proposal: RecoveryProposal): Promise<void> => {
   const { context, run } = runContext
-  const proposed = commandOf(proposal.body as Proposal, proposal.approvedStep ?? 'primary')
+  const proposed = proposedCommandOf(proposal.body as Proposal, proposal.approvedStep ?? 'primary')
   if (proposed === undefined) return
   const { command, step: which, workingDir, timeoutSeconds } = proposed
   const { diagnosis, step } = await chooseStoredRecovery(context, run, {

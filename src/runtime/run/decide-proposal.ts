@@ -5,7 +5,7 @@
 import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
 import { decideProposal } from '../../recovery/proposal/decide.ts'
 import type { CommandDecision } from '../../recovery/proposal/match.ts'
-import { commandOf, type Proposal, type ProposedCommand } from '../../recovery/proposal/proposal.ts'
+import { proposedCommandOf, type Proposal, type ProposedCommand } from '../../recovery/proposal/proposal.ts'
 import type { PatternFlag } from '../../recovery/proposal/error-pattern.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
@@ -129,6 +129,12 @@ const decide = async (
     case 'ask':
       return ask(runContext, considered, decision.reason)
     case 'refuse':
+      // The first command has failed, which a person has to know.
+      if (considered.proposed.step === 'fallback')
+        return endWithProposal(runContext, considered.proposal, {
+          ...{ kind: 'recovery_failed', reason: `the fallback did not run: ${decision.reason}` },
+          ...{ proposed: considered.proposed, diagnosis: considered.diagnosis },
+        })
       return deny(runContext, considered, decision.reason)
   }
 }
@@ -139,13 +145,13 @@ const nextCommand = async (db: Queryable, proposal: RecoveryProposal): Promise<P
   const body = proposal.body as Proposal
   return (['primary', 'fallback'] as const)
     .filter((step) => !ran.has(step))
-    .map((step) => commandOf(body, step))
+    .map((step) => proposedCommandOf(body, step))
     .find((command) => command !== undefined)
 }
 
 const lastCommand = (proposal: RecoveryProposal): ProposedCommand | undefined => {
   const body = proposal.body as Proposal
-  return commandOf(body, 'fallback') ?? commandOf(body, 'primary')
+  return proposedCommandOf(body, 'fallback') ?? proposedCommandOf(body, 'primary')
 }
 
 /** Returns what follows; undefined = the proposal changes nothing now, or there is none. `isLast`: no other recovery is left. */

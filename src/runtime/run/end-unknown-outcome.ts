@@ -1,5 +1,5 @@
 /** The engine ended while a proposed command ran: a person tells whether it may run again. */
-import { commandOf, type Proposal } from '../../recovery/proposal/proposal.ts'
+import { proposedCommandOf, type Proposal } from '../../recovery/proposal/proposal.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
 import { getProposal } from '../../store/recovery-proposal.ts'
 import type { RunContext } from '../core/run-context.ts'
@@ -19,7 +19,7 @@ export const endUnknownOutcome = async (
   const place = { command, workingDir, timeoutSeconds }
   return endWithProposal(runContext, proposal, {
     ...{ kind: 'recovery_unknown_outcome', reason: 'the engine ended between its start and its outcome' },
-    proposed: commandOf(proposal.body as Proposal, step),
+    proposed: proposedCommandOf(proposal.body as Proposal, step),
     diagnosis: diagnose({ kind: 'proposal', proposal: proposalId, step, ...place, approvedBy, check, signature }),
   })
 }

@@ -9,7 +9,7 @@ import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { findSecrets } from '../../recovery/policy/secret-text.ts'
 import { flagPattern } from '../../recovery/proposal/error-pattern.ts'
 import {
-  commandOf,
+  proposedCommandOf,
   largestProposal,
   proposalSteps,
   readProposal,
@@ -50,7 +50,7 @@ export const secretIn = async ({ context }: Pick<RunContext, 'context'>, text: s
 const problemHere = async (runContext: RunContext, proposal: Proposal): Promise<ReadProposal | undefined> => {
   const { files } = runContext.context.ports
   for (const step of proposalSteps) {
-    const proposed = commandOf(proposal, step)
+    const proposed = proposedCommandOf(proposal, step)
     if (proposed === undefined) continue
     const section = step === 'primary' ? 'recovery' : 'fallback'
     const secret = await secretIn(runContext, proposed.command)

@@ -1,0 +1,89 @@
+/** Runs one approved command of a proposal in a clone, in the way a check runs, and finds what it changed in tracked files. */
+import { basename } from 'node:path'
+import { commandEnvironment } from '../../process/environment.ts'
+import type { CommandResult } from '../../process/run-command.ts'
+import { linesIn } from '../../recovery/failing-set.ts'
+import type { ExecutionOutcome } from '../../store/recovery-proposal.ts'
+import { npmVariables, packageVariables } from '../core/package-variables.ts'
+import type { Context } from '../core/context.ts'
+import { commandDirectory } from './check-facts.ts'
+import type { InstallRequest } from './install.ts'
+import { cacheVariables } from './private-caches.ts'
+
+const graceMs = 5_000
+const longestError = 400
+
+export interface ApprovedCommand {
+  command: string
+  workingDir: string
+  timeoutSeconds: number
+}
+
+/** The text that was judged is passed to the shell as one argument. A text = why the command did not start. */
+export const runApproved = async (
+  request: Omit<InstallRequest, 'folder'>,
+  { command, workingDir, timeoutSeconds }: ApprovedCommand,
+  dir: string,
+): Promise<CommandResult | string> => {
+  const { workspace, ports, environment, marker, keepAliveMs, signal } = request
+  const place = commandDirectory(ports.files, workspace, [workingDir])
+  if (!place.ok) return `working_dir: ${place.reason}`
+  return ports.processes.runCommand(dir, {
+    argv: ['/bin/sh', '-c', command],
+    cwd: place.path,
+    environment: commandEnvironment(workspace, environment, request.extraNames, {
+      ...packageVariables(ports.files, workspace),
+      ...npmVariables(ports.files, environment, [workspace, place.path]),
+      ...(await cacheVariables(request)),
+      ...request.variables,
+    }),
+    timeoutMs: timeoutSeconds * 1000,
+    ...{ marker, graceMs, keepAliveMs, signal },
+  })
+}
+
+const troubleOf = (result: CommandResult): string => {
+  if (result.spawnError !== undefined) return result.spawnError
+  const status = String(result.exitCode ?? result.signal ?? 'no status')
+  const ended = result.timedOut ? 'it ran out of time' : `it ended with ${status}`
+  const last = [...linesIn(result.stdout), ...linesIn(result.stderr)].at(-1) ?? ''
+  return last === '' ? ended : `${ended}: ${last}`.slice(0, longestError)
+}
+
+export const outcomeOfCommand = (result: CommandResult | string, changed: string[]): ExecutionOutcome => {
+  if (typeof result === 'string') return { state: 'failed', exitCode: null, durationMs: 0, error: result, changed }
+  const isWell = result.exitCode === 0 && !result.timedOut && result.spawnError === undefined
+  return {
+    ...{ state: isWell ? 'succeeded' : 'failed', exitCode: result.exitCode, changed },
+    ...{ durationMs: Math.round(result.durationMs), error: isWell ? '' : troubleOf(result) },
+  }
+}
+
+/** The outcome of a command during which the engine ended. */
+export const unknownOutcome: ExecutionOutcome = {
+  ...{ state: 'unknown', exitCode: null, durationMs: null, changed: [] },
+  error: 'the engine ended while it ran, so its outcome is unknown',
+}
+
+const lockfileNames = new Set([
+  ...['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'yarn.lock', 'bun.lock', 'bun.lockb'],
+  ...['uv.lock', 'poetry.lock', 'Cargo.lock', 'Gemfile.lock', 'composer.lock', 'go.sum'],
+])
+
+export const isLockfile = (path: string): boolean => lockfileNames.has(basename(path))
+
+/** Undoes changes of tracked files and lockfiles, except where `keeps` says so. `kept` is the tree with what stays. */
+export const undoTracked = async (
+  { ports: { git }, shadow }: Pick<Context, 'ports' | 'shadow'>,
+  { base, workTree, indexFile }: { base: string; workTree: string; indexFile: string },
+  keeps: (path: string) => boolean = () => false,
+): Promise<{ changed: string[]; kept: string | undefined }> => {
+  const now = await git.captureTree(shadow, { base, workTree, indexFile })
+  const changed = now.changes.filter(({ path, kind }) => kind !== 'added' || isLockfile(path)).map(({ path }) => path)
+  if (changed.length === 0) return { changed, kept: undefined }
+  const treeWith = (paths: string[]): Promise<string> => git.buildTree(shadow, { base, tree: now.tree, paths })
+  const staying = changed.filter(keeps)
+  const [before, after] = [await treeWith(staying), await treeWith(changed)]
+  if (before !== after) await git.revertFiles(shadow, { before, after, workTree })
+  return { changed, kept: staying.length === 0 ? undefined : before }
+}

@@ -1,0 +1,136 @@
+/** The texts of a goal's exports, in the shapes of the founding document of infrastructure recovery. Pure. */
+import { join } from 'node:path'
+import type { Choice, ChoiceKind, Escalation } from '../../domain/escalation.ts'
+import type { Goal } from '../../domain/goal.ts'
+import { recoveryMetrics, type RecoveryTally } from '../../domain/recovery-metrics.ts'
+import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
+import type { StoredEvent } from '../../store/event.ts'
+import type { EndedRun, GoalProgress } from '../../store/goal-export.ts'
+
+const fileText = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
+
+const lineOf = (value: object): string => `${JSON.stringify(value)}\n`
+
+/** `state.json` */
+export const stateText = (
+  goal: Pick<Goal, 'id' | 'state' | 'reason'>,
+  { iteration, updatedAt }: GoalProgress,
+): string =>
+  fileText({
+    status: goal.state,
+    current_loop_id: goal.id,
+    loop_id: goal.id,
+    iteration,
+    active: goal.state === 'planning' || goal.state === 'active',
+    reason: goal.reason,
+    updated_at: updatedAt.toISOString(),
+  })
+
+/** The fields of each recovery event, which stand at the top level of its line. */
+const recoveryFields: Record<string, readonly string[]> = {
+  recovery_proposed: ['category', 'command', 'confidence'],
+  recovery_approved: ['source', 'command'],
+  recovery_executed: ['command', 'exit_code', 'duration_ms'],
+  recovery_failed: ['command', 'exit_code', 'error'],
+  recovery_escalated: ['reason', 'awaiting'],
+  recovery_resolved: ['by', 'method', 'note'],
+}
+
+/** A line of `events.jsonl`. */
+export const eventLine = ({ id, at, type, goalId, taskId, runId, payload }: StoredEvent): string => {
+  const head = { timestamp: at.toISOString(), loop_id: goalId, event: type }
+  const fields = recoveryFields[type]
+  if (fields !== undefined)
+    return lineOf({ ...head, ...Object.fromEntries(fields.map((name) => [name, payload[name]])) })
+  return lineOf({ ...head, id, task_id: taskId, run_id: runId, data: payload })
+}
+
+/** The line of `usage.jsonl` for a run that ended. */
+export const usageLine = (run: EndedRun, at: Date): string => {
+  const endedAt = run.endedAt ?? at
+  return lineOf({
+    timestamp: endedAt.toISOString(),
+    kind: 'run',
+    iteration: run.number,
+    role: run.role,
+    duration_ms: endedAt.getTime() - run.startedAt.getTime(),
+    runner: run.harness,
+    model: run.model,
+    cost_usd: run.spend.costUsd,
+    usage: { tokens: run.spend.tokens, agent_seconds: run.spend.seconds },
+    run_id: run.id,
+    status: run.state,
+    session_id: run.sessionId,
+  })
+}
+
+/** The line of `usage.jsonl` with what the proposals of a goal have come to so far. */
+export const metricsLine = (goalId: string, at: Date, tally: RecoveryTally): string =>
+  lineOf({ timestamp: at.toISOString(), kind: 'recovery_metrics', loop_id: goalId, ...recoveryMetrics(tally) })
+
+const commandOf = (choices: readonly Choice[], accepts: (kind: ChoiceKind) => boolean): string | undefined =>
+  choices.find(({ kind }) => accepts(kind))?.command
+
+const rejectKinds: readonly ChoiceKind[] = ['cancel', 'reject_recovery']
+const manualKinds: readonly ChoiceKind[] = ['take_over', 'edit', 'edit_recovery', 'resolve_recovery']
+
+/** `approve` continues the work, `reject` ends or skips it, and `manual` lets a person do it. */
+const actionsOf = (choices: readonly Choice[]): Record<string, string | undefined> => ({
+  approve: commandOf(choices, (kind) => ![...rejectKinds, ...manualKinds].includes(kind)),
+  reject: commandOf(choices, (kind) => rejectKinds.includes(kind)),
+  manual: commandOf(choices, (kind) => manualKinds.includes(kind)),
+})
+
+export interface ExportedQuestion {
+  question: Escalation
+  iteration: number
+  /** The proposal that it is about; absent for other questions. */
+  proposal?: Pick<RecoveryProposal, 'body' | 'iteration' | 'approvedStep'>
+  /** Why the owner's lists did not let its command run. */
+  reason?: string
+  /** The owner's checkout. */
+  root: string
+}
+
+const quoted = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
+
+interface ProposedBody {
+  recovery?: { command?: string; working_dir?: string }
+  fallback?: { command?: string }
+}
+
+/** The line for a person's own terminal, with the command that the question is about. */
+const manualLine = (
+  root: string,
+  { body, approvedStep }: NonNullable<ExportedQuestion['proposal']>,
+): string | undefined => {
+  const { recovery = {}, fallback = {} }: ProposedBody = body ?? {}
+  const { command } = approvedStep === 'fallback' ? fallback : recovery
+  return command === undefined ? undefined : `cd ${quoted(join(root, recovery.working_dir ?? '.'))} && ${command}`
+}
+
+/** `escalation.json` of a question. */
+export const escalationText = ({ question, iteration, proposal, reason, root }: ExportedQuestion): string => {
+  const body = proposal?.body ?? null
+  const manual = proposal === undefined ? undefined : manualLine(root, proposal)
+  const because = question.happened === '' ? question.question : question.happened
+  return fileText({
+    timestamp: question.createdAt.toISOString(),
+    loop_id: question.goalId,
+    iteration: proposal?.iteration ?? iteration,
+    type: question.kind,
+    status: question.state,
+    ...(body === null ? {} : { recovery_proposal: body }),
+    reason: reason ?? because,
+    actions: { ...actionsOf(question.choices), ...(manual === undefined ? {} : { manual }) },
+  })
+}
+
+/** The proposal that a question is about. */
+export const proposalIn = ({ choices }: Escalation): string | undefined =>
+  choices.flatMap((choice) => ('proposal' in choice ? [choice.proposal] : []))[0]
+
+/** The question that a person has to see: the newest pending one, else the one that was decided last. */
+export const shownQuestion = (questions: readonly Escalation[]): Escalation | undefined =>
+  questions.findLast(({ state }) => state === 'pending') ??
+  questions.toSorted((a, b) => Number(a.decidedAt) - Number(b.decidedAt)).at(-1)

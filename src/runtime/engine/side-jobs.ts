@@ -1,0 +1,65 @@
+/** The jobs of the leader that run next to its loop, because they take minutes or wait for others. There is only one of each at a time. */
+import { messageOf } from '../../errors.ts'
+import type { Context } from '../core/context.ts'
+import { processMergeQueue, requeueInterruptedMerges } from '../landing/merge-queue.ts'
+import { updateOutdatedGoals } from '../landing/outdated-goals.ts'
+import { restoreGoalBranches } from '../landing/ref-guard.ts'
+import type { CancelRunning } from '../people/commands.ts'
+import { createPressedButtonsJob } from './pressed-buttons.ts'
+import { sendNotifications } from './send-notifications.ts'
+
+/** A failed pass is logged and the next one tried: if the loop ended, nothing would have an owner. */
+export const safely = async (
+  context: Context,
+  work: () => Promise<void>,
+  failed?: (error: unknown) => void,
+): Promise<void> => {
+  try {
+    await work()
+  } catch (error) {
+    if (context.stopping.aborted) return
+    failed?.(error)
+    context.log.error({ error: error instanceof Error ? error.stack : messageOf(error) }, 'a pass of the engine failed')
+  }
+}
+
+export interface SideJob {
+  /** Begins the job unless it is running. */
+  start(context: Context): void
+  idle(): Promise<void>
+}
+
+const createSideJob = (job: (context: Context) => Promise<void>): SideJob => {
+  let work: Promise<void> | undefined
+  return {
+    start: (context) => {
+      work ??= safely(context, () => job(context)).finally(() => (work = undefined))
+    },
+    idle: async () => work,
+  }
+}
+
+/**
+ * The merge queue runs next to the loop, because verifying a rebased commit takes minutes and must not delay other
+ * work. Goal branches are guarded in the same job: in parallel to a merge, the guard could take the merge's newest
+ * commit for a foreign one.
+ */
+export const createMerger = (): SideJob =>
+  createSideJob(async (context) => {
+    // There is only one job at a time, so an entry in processing at its start was left by a store failure.
+    await requeueInterruptedMerges(context)
+    await restoreGoalBranches(context)
+    await updateOutdatedGoals(context)
+    await processMergeQueue(context)
+  })
+
+/** A receiver of notifications may not respond, and nothing else waits for it; nor do the two jobs wait for each other. */
+export const createNotifier = (cancelRunning: CancelRunning): SideJob => {
+  const jobs = [createSideJob(sendNotifications), createSideJob(createPressedButtonsJob(cancelRunning))]
+  return {
+    start: (context) => {
+      for (const job of jobs) job.start(context)
+    },
+    idle: async () => void (await Promise.all(jobs.map((job) => job.idle()))),
+  }
+}

@@ -1,0 +1,259 @@
+/** All statements on notifications and their deliveries. */
+import type { Escalation } from '../domain/escalation.ts'
+import type { Goal } from '../domain/goal.ts'
+import {
+  endData,
+  plannedFor,
+  questionData,
+  type Delivery,
+  type Notification,
+  type PlannedNotification,
+} from '../domain/notification.ts'
+import { fromRow, json, firstRow, sql, type Queryable } from './db.ts'
+import { appendEvent } from './event.ts'
+
+type NewNotification = Omit<PlannedNotification, 'suffix'> &
+  Pick<Notification, 'id' | 'goalId' | 'taskId' | 'runId' | 'escalationId' | 'data'>
+
+/** An id that exists already is left as it is: its notification was stored before. */
+const store = async (tx: Queryable, entry: NewNotification): Promise<void> => {
+  const { id, kind, severity, goalId, taskId, runId, escalationId, data, afterSeconds } = entry
+  await tx.query(sql`
+    insert into notification (id, kind, severity, goal_id, task_id, run_id, escalation_id, data, due_at)
+    values (${id}, ${kind}, ${severity}, ${goalId}, ${taskId}, ${runId}, ${escalationId}, ${json(data)}::jsonb,
+      unstuck_now() + make_interval(secs => ${afterSeconds}::float8))
+    on conflict (id) do nothing`)
+}
+
+type Question = Pick<
+  Escalation,
+  'id' | 'goalId' | 'taskId' | 'runId' | 'kind' | 'happened' | 'question' | 'details' | 'choices'
+>
+
+/** The notification of a new question, and its reminders with their due times. */
+export const notifyOfQuestion = async (tx: Queryable, question: Question): Promise<void> => {
+  const { id, goalId, taskId, runId } = question
+  const data = questionData(question)
+  for (const { suffix, ...planned } of plannedFor(question))
+    await store(tx, { ...planned, id: `${id}-${suffix}`, goalId, taskId, runId, escalationId: id, data })
+}
+
+/** Withdraws the reminders of a decided question, and tells that it is decided. */
+export const notifyOfAnswer = async (tx: Queryable, question: Question, answer: string): Promise<void> => {
+  const { id, goalId, taskId, runId, happened } = question
+  await tx.query(sql`update notification set withdrawn_at = unstuck_now()
+    where escalation_id = ${id} and kind = 'escalation.reminder' and handed_over_at is null and withdrawn_at is null`)
+  const words =
+    answer === 'overtaken' ? 'Nobody has to answer it any more.' : `The answer: ${answer.replaceAll('_', ' ')}.`
+  await store(tx, {
+    ...{ id: `${id}-resolved`, goalId, taskId, runId, escalationId: id },
+    ...{ kind: 'escalation.resolved', severity: 'low', afterSeconds: 0, data: endData(happened, words, answer) },
+  })
+}
+
+const endings: Partial<Record<Goal['state'], string>> = {
+  ready: 'is ready to land',
+  done: 'is done',
+  failed: 'has failed',
+  cancelled: 'was cancelled',
+}
+
+/** A goal that ended. One that waits to be landed by a person is told once, although it may become ready again. */
+export const notifyOfGoal = async (tx: Queryable, goal: Goal): Promise<void> => {
+  const { id, state, title, reason, autoMerge, repoMode, version } = goal
+  const ending = endings[state]
+  if (ending === undefined || (state === 'ready' && (autoMerge || repoMode === 'direct'))) return
+  await store(tx, {
+    ...{ id: state === 'ready' ? `${id}-ready` : `${id}-ended-${version}`, goalId: id },
+    ...{ taskId: null, runId: null, escalationId: null, afterSeconds: 0 },
+    kind: state === 'ready' ? 'goal.ready' : 'goal.ended',
+    severity: state === 'failed' ? 'normal' : 'low',
+    data: endData(`Goal "${title}" ${ending}`, reason, state),
+  })
+}
+
+export interface DueNotification extends Notification {
+  /** It still helps to tell it: it is new, or its question is still open. */
+  isCurrent: boolean
+}
+
+/** Those whose time has come and whose channels were not chosen yet, the oldest first. */
+export const dueNotifications = async (db: Queryable, limit: number): Promise<DueNotification[]> =>
+  (
+    await db.query<object>(sql`select notification.*, due_at > unstuck_now() - interval '1 day' or coalesce(asked.state = 'pending', false) as is_current
+      from notification left join escalation asked on asked.id = notification.escalation_id
+      where handed_over_at is null and withdrawn_at is null and due_at <= unstuck_now() order by due_at, notification.id limit ${limit}`)
+  ).map((row) => fromRow<DueNotification>(row))
+
+/** Stores over which channels a notification goes; none = nobody is told. */
+export const handOverNotification = async (tx: Queryable, id: string, channels: readonly string[]): Promise<void> => {
+  await tx.query(sql`update notification set handed_over_at = unstuck_now() where id = ${id}`)
+  for (const channel of channels)
+    await tx.query(sql`insert into notification_delivery (notification_id, channel) values (${id}, ${channel})
+      on conflict do nothing`)
+}
+
+export const withdrawNotification = async (tx: Queryable, id: string): Promise<void> => {
+  await tx.query(sql`update notification set withdrawn_at = unstuck_now() where id = ${id}`)
+}
+
+export interface DueDelivery {
+  delivery: Delivery
+  notification: Notification
+}
+
+const byIds = async (db: Queryable, ids: readonly string[]): Promise<Map<string, Notification>> => {
+  const rows = await db.query<object>(
+    sql`select * from notification where id in (select jsonb_array_elements_text(${json(ids)}::jsonb))`,
+  )
+  return new Map(rows.map((row) => fromRow<Notification>(row)).map((entry) => [entry.id, entry]))
+}
+
+export const dueDeliveries = async (db: Queryable, limit: number): Promise<DueDelivery[]> => {
+  const rows =
+    await db.query<object>(sql`select d.* from notification_delivery d join notification n on n.id = d.notification_id
+    where d.delivered_at is null and d.given_up_at is null and d.next_at <= unstuck_now()
+    order by d.next_at, n.due_at, n.id, d.channel limit ${limit}`)
+  const due = rows.map((row) => fromRow<Delivery>(row))
+  if (due.length === 0) return []
+  const told = await byIds(
+    db,
+    due.map(({ notificationId }) => notificationId),
+  )
+  return due.flatMap((delivery) => {
+    const notification = told.get(delivery.notificationId)
+    return notification === undefined ? [] : [{ delivery, notification }]
+  })
+}
+
+/**
+ * Counts an attempt before it is made, so that an engine that is killed during it repeats it later and not more often than
+ * the limit. False = another engine made this attempt.
+ */
+export const beginDelivery = async (tx: Queryable, delivery: Delivery, waitSeconds: number): Promise<boolean> =>
+  (await firstRow(
+    tx,
+    sql`update notification_delivery set attempts = attempts + 1,
+      next_at = unstuck_now() + make_interval(secs => ${waitSeconds}::float8)
+    where notification_id = ${delivery.notificationId} and channel = ${delivery.channel} and attempts = ${delivery.attempts}
+      and delivered_at is null and given_up_at is null returning attempts`,
+  )) !== undefined
+
+export const deliverySucceeded = async (tx: Queryable, { notificationId, channel }: Delivery): Promise<void> => {
+  await tx.query(sql`update notification_delivery set delivered_at = unstuck_now(), problem = ''
+    where notification_id = ${notificationId} and channel = ${channel}`)
+}
+
+export const deliveryFailed = async (
+  tx: Queryable,
+  { notificationId, channel }: Delivery,
+  { problem, waitSeconds }: { problem: string; waitSeconds: number },
+): Promise<void> => {
+  await tx.query(sql`update notification_delivery set problem = ${problem},
+      next_at = unstuck_now() + make_interval(secs => ${waitSeconds}::float8)
+    where notification_id = ${notificationId} and channel = ${channel}`)
+}
+
+export const giveUpDelivery = async (
+  tx: Queryable,
+  { notification, delivery }: DueDelivery,
+  problem: string,
+): Promise<void> => {
+  const { id, goalId, taskId, runId, kind } = notification
+  await tx.query(sql`update notification_delivery set given_up_at = unstuck_now(), problem = ${problem}
+    where notification_id = ${id} and channel = ${delivery.channel}`)
+  await appendEvent(tx, {
+    type: 'notification.given_up',
+    ...{ goalId, taskId, runId },
+    payload: { notification: id, kind, channel: delivery.channel, problem },
+  })
+}
+
+export interface SentNotification extends Notification {
+  deliveries: Delivery[]
+}
+
+/** The newest notifications whose time has come, with the state of their deliveries. */
+export const listNotifications = async (db: Queryable, limit: number): Promise<SentNotification[]> => {
+  const rows = await db.query<object>(sql`select * from notification
+    where due_at <= unstuck_now() and withdrawn_at is null order by due_at desc, id limit ${limit}`)
+  const found = rows.map((row) => fromRow<Notification>(row))
+  const deliveries = (
+    await db.query<object>(sql`select * from notification_delivery
+      where notification_id in (select jsonb_array_elements_text(${json(found.map(({ id }) => id))}::jsonb)) order by channel`)
+  ).map((row) => fromRow<Delivery>(row))
+  const of = Map.groupBy(deliveries, ({ notificationId }) => notificationId)
+  return found.map((entry) => ({ ...entry, deliveries: of.get(entry.id) ?? [] }))
+}
+
+export interface UndeliveredChannel {
+  channel: string
+  /** Still tried. */
+  waiting: number
+  /** Given up within the last day. */
+  givenUp: number
+  problem: string
+}
+
+/** Those of these channels whose last attempt failed, for the views of people. */
+export const undeliveredChannels = async (
+  db: Queryable,
+  channels: readonly string[],
+): Promise<UndeliveredChannel[]> => {
+  if (channels.length === 0) return []
+  const rows = await db.query<object>(sql`
+      select channel, count(*) filter (where given_up_at is null)::int as waiting,
+        count(*) filter (where given_up_at is not null)::int as given_up,
+        (array_agg(problem order by coalesce(given_up_at, next_at) desc))[1] as problem
+      from notification_delivery
+      where delivered_at is null and problem <> '' and channel in (select jsonb_array_elements_text(${json(channels)}::jsonb)) and (given_up_at is null or given_up_at > unstuck_now() - interval '1 day')
+      group by channel order by channel`)
+  return rows.map((row) => fromRow<UndeliveredChannel>(row))
+}
+
+/** Deletes what was handed over or withdrawn long ago. */
+export const dropOldNotifications = async (tx: Queryable, days: number): Promise<void> => {
+  await tx.query(sql`delete from notification
+    where coalesce(handed_over_at, withdrawn_at) < unstuck_now() - make_interval(days => ${days}::int)
+      and not exists (select 1 from notification_delivery d
+        where d.notification_id = notification.id and d.delivered_at is null and d.given_up_at is null)`)
+}
+
+export interface NewButton {
+  tokenHash: string
+  choice: string
+}
+
+/** Stores the buttons of one attempt; those of an earlier attempt end, because only one message may be answered. */
+export const storeButtons = async (
+  tx: Queryable,
+  { id, escalationId }: Pick<Notification, 'id' | 'escalationId'>,
+  buttons: readonly NewButton[],
+  hours: number,
+): Promise<void> => {
+  await tx.query(sql`delete from notification_button where notification_id = ${id} and used_at is null`)
+  for (const { tokenHash, choice } of buttons)
+    await tx.query(sql`insert into notification_button (token_hash, notification_id, escalation_id, choice, expires_at)
+      values (${tokenHash}, ${id}, ${escalationId}, ${choice}, unstuck_now() + make_interval(hours => ${hours}::int))`)
+}
+
+const openButton = sql`select 1 from notification_button b join escalation e on e.id = b.escalation_id
+  where b.used_at is null and b.expires_at > unstuck_now() and e.state = 'pending' limit 1`
+
+/** Whether a press of a button could still answer something. */
+export const hasOpenButtons = async (db: Queryable): Promise<boolean> => (await firstRow(db, openButton)) !== undefined
+
+/** Compare-and-swap: a token is used once, in its time, and only while its question waits. */
+export const useButton = async (
+  tx: Queryable,
+  tokenHash: string,
+): Promise<{ escalationId: string; choice: string } | undefined> => {
+  const row = await firstRow<object>(
+    tx,
+    sql`update notification_button set used_at = unstuck_now()
+    where token_hash = ${tokenHash} and used_at is null and expires_at > unstuck_now()
+      and exists (select 1 from escalation where escalation.id = escalation_id and escalation.state = 'pending')
+    returning escalation_id, choice`,
+  )
+  return row === undefined ? undefined : fromRow<{ escalationId: string; choice: string }>(row)
+}

@@ -1,0 +1,228 @@
+/** Answering by a button of an ntfy notification: a server that behaves like ntfy, presses that are real, repeated, forged or late. */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { configSchema } from '../../src/config-schema.ts'
+import { buttonChoices } from '../../src/domain/notification.ts'
+import { pressedTokens } from '../../src/notify/button.ts'
+import type { Context } from '../../src/runtime/core/context.ts'
+import { createPressedButtonsJob } from '../../src/runtime/engine/pressed-buttons.ts'
+import { sendNotifications } from '../../src/runtime/engine/send-notifications.ts'
+import { answerQuestion } from '../../src/runtime/people/answer-question.ts'
+import { sql } from '../../src/store/db.ts'
+import { listEscalations } from '../../src/store/escalation.ts'
+import { openTestStore, type Store } from '../runtime/store.ts'
+
+interface Action {
+  label: string
+  url: string
+  body: string
+}
+interface Published {
+  topic: string
+  actions?: Action[]
+}
+
+let store: Store
+let server: Server
+let url: string
+/** What was published as a notification, and the raw messages of the second topic. */
+let published: Published[]
+let pressed: string[]
+let reads: string[]
+let status = 200
+let elapsed = 0
+let said: string[]
+
+beforeEach(async () => {
+  store = await openTestStore()
+  ;[published, pressed, reads, said, status, elapsed] = [[], [], [], [], 200, 0]
+  server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      if (request.method === 'GET') {
+        reads.push(request.url ?? '')
+        response.writeHead(status).end(pressed.join('\n'))
+        return
+      }
+      if (request.url === '/') published.push(JSON.parse(body) as Published)
+      else pressed.push(JSON.stringify({ id: 'x', event: 'message', topic: 'answers', message: body }))
+      response.end('{}')
+    })
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterEach(async () => {
+  server.closeAllConnections()
+  await new Promise((done) => server.close(done))
+  await store.close()
+})
+
+const contextOf = (answers = true): Context => {
+  const notify = { ntfy: `${url}/topic`, ...(answers ? { ntfyAnswers: `${url}/answers` } : {}) }
+  const settings = configSchema.parse({ notify })
+  const say = (_fields: object, text: string): number => said.push(text)
+  return {
+    ...store.context,
+    ...{ config: () => settings, repository: { id: 'repo' }, log: { info: say, warn: say, error: say } },
+    ...{ clock: { now: () => new Date(), elapsed: () => elapsed }, stopping: new AbortController().signal },
+  } as unknown as Context
+}
+const cancelRunning = (): Promise<void> => Promise.resolve()
+/** One job as an engine has it; each call is a pass after the time between two readings. */
+const reader = (): (() => Promise<void>) => {
+  const job = createPressedButtonsJob(cancelRunning)
+  return async () => {
+    elapsed += 15_000
+    await job(contextOf())
+  }
+}
+const press = (action: Action | undefined): Promise<Response> =>
+  fetch(action!.url, { method: 'POST', body: action!.body })
+const questions = () => listEscalations(store.db, {})
+/** A task that asks, and the buttons that its notification has. */
+const asked = async (): Promise<{ task: string; actions: Action[] }> => {
+  const { tasks } = await store.goal()
+  await store.ask(tasks[0]!.id)
+  await sendNotifications(contextOf())
+  return { task: tasks[0]!.id, actions: published.at(-1)?.actions ?? [] }
+}
+
+describe('a button of a notification', () => {
+  test('answers the question once, however often it is pressed, and tells who did', async () => {
+    const { task, actions } = await asked()
+    expect(actions.map(({ label }) => label)).toEqual(['Retry the task', 'Cancel the task'])
+    await press(actions[0])
+    await press(actions[0])
+    await press(actions[1])
+    const read = reader()
+    await read()
+    await read()
+    expect(await questions()).toMatchObject([{ state: 'approved', answer: 'retry' }])
+    expect((await store.task(task)).status).toBe('queued')
+    expect(said).toEqual([])
+  })
+
+  test('is stored as a hash only, and no other channel or view has its token', async () => {
+    const { actions } = await asked()
+    const tables = ['notification', 'notification_delivery', 'notification_button', 'event', 'escalation']
+    for (const table of tables) {
+      const rows = await store.db.query({ text: `select * from ${table}`, values: [] })
+      for (const { body } of actions) expect(JSON.stringify(rows)).not.toContain(body.replace('unstuck ', ''))
+    }
+    expect(actions[0]!.body).toMatch(/^unstuck [A-Za-z0-9_-]{43}$/)
+  })
+
+  test('has no effect after an answer elsewhere, after a day, or when it is made up', async () => {
+    const { actions } = await asked()
+    const [question] = await questions()
+    await answerQuestion(contextOf(), { id: question!.id, choice: 'cancel' }, cancelRunning)
+    await press(actions[0])
+    await press({ ...actions[0]!, body: `unstuck ${'A'.repeat(43)}` })
+    await reader()()
+    expect(await questions()).toMatchObject([{ answer: 'cancel' }])
+
+    const late = await asked()
+    await press(late.actions[0])
+    await store.db.query(sql`update notification_button set expires_at = unstuck_now()`)
+    await reader()()
+    expect((await questions()).filter(({ state }) => state === 'pending')).toHaveLength(1)
+  })
+
+  test('of an attempt that failed no longer counts; the one that arrived does', async () => {
+    const { actions } = await asked()
+    await store.db.query(sql`update notification_delivery set delivered_at = null, next_at = unstuck_now()`)
+    await sendNotifications(contextOf())
+    await press(actions[0])
+    await reader()()
+    expect(await questions()).toMatchObject([{ state: 'pending' }])
+    await press(published.at(-1)!.actions![0])
+    await reader()()
+    expect(await questions()).toMatchObject([{ state: 'approved' }])
+  })
+
+  test('exists only where a second topic is configured, and only for what gives no right', async () => {
+    const { tasks } = await store.goal()
+    await store.ask(tasks[0]!.id)
+    await sendNotifications(contextOf(false))
+    expect(published[0]).not.toHaveProperty('actions')
+    const kinds = [
+      'widen',
+      'allow_command',
+      'allow_directory',
+      'approve',
+      'change_check',
+      'commit_fix',
+      'take_over',
+      'hint',
+    ]
+    const choice = (kind: string) => ({ kind, id: kind, label: kind, effect: '', command: '', input: null })
+    expect(buttonChoices({ choices: kinds.map(choice) as never })).toEqual([])
+    const needed = { ...choice('retry'), input: { name: 'model', label: '', required: true, suggested: null } }
+    expect(buttonChoices({ choices: [needed as never, choice('cancel') as never] }).map(({ id }) => id)).toEqual([
+      'cancel',
+    ])
+  })
+})
+
+describe('reading the topic', () => {
+  test('happens at most every 15 s, only while a button could answer, and continues where it ended', async () => {
+    const job = createPressedButtonsJob(cancelRunning)
+    await job(contextOf())
+    expect(reads).toEqual([])
+    const { actions } = await asked()
+    for (const at of [0, 3_000, 14_999, 15_000]) {
+      elapsed = at
+      await job(contextOf())
+    }
+    expect(reads).toHaveLength(2)
+    const [first, second] = reads.map((path) => Number(/^\/answers\/json\?poll=1&since=(\d+)$/.exec(path)?.[1]))
+    expect(second! - first!).toBeGreaterThan(11 * 3_600)
+    await press(actions[0])
+    elapsed = 30_000
+    await job(contextOf())
+    elapsed = 60_000
+    await job(contextOf())
+    expect(reads).toHaveLength(3)
+  })
+
+  test('survives a server that fails, and says so once', async () => {
+    const { actions } = await asked()
+    await press(actions[0])
+    status = 500
+    const read = reader()
+    await read()
+    await read()
+    expect(said).toEqual(['the pressed buttons could not be read'])
+    status = 200
+    await read()
+    expect(await questions()).toMatchObject([{ state: 'approved' }])
+  })
+
+  test('takes only presses out of what others write there', () => {
+    const token = 'a'.repeat(43)
+    const line = (message: unknown, event = 'message'): string => JSON.stringify({ event, message })
+    const text = [
+      ...[
+        '',
+        '{',
+        'null',
+        '[]',
+        '5',
+        '"unstuck"',
+        line(`unstuck ${token}x`),
+        line(`xunstuck ${token}`),
+        line({}),
+        line(null),
+      ],
+      ...[line(`unstuck ${token}`, 'open'), line(`unstuck ${token}`), line(`unstuck ${token}`)],
+    ].join('\n')
+    expect(pressedTokens(text)).toEqual([token])
+    const many = Array.from({ length: 200 }, (_, index) => line(`unstuck ${String(index).padStart(43, 'b')}`)).join(
+      '\n',
+    )
+    expect(pressedTokens(many)).toHaveLength(50)
+  })
+})
