@@ -72,7 +72,7 @@ const createReport = (context: Context) => {
     await appendEvent(context.db, {
       type: 'person_only.refused',
       ...(run === undefined ? {} : { goalId: run.goalId, taskId: run.taskId, runId: run.id }),
-      payload: { door, program },
+      payload: { door, program, ...(signs.length === 0 ? { hungUp: true } : {}) },
     })
   }
 }
@@ -94,7 +94,9 @@ export const createPersonOnly = (context: Context): PersonOnly => {
       // Hanging up is no evidence where no run could have sent the request.
       if (hungUp && (await listRuns(context.db, { state: 'running' })).length === 0) return
       await tell(door, caller)
-      const why = hungUp ? 'the caller hung up before it could be seen' : `${caller.program} was started by an agent`
+      const why = hungUp
+        ? 'the caller hung up before it could be told from an agent'
+        : `${caller.program} was started by an agent`
       throw new AppError(
         'FROM_A_RUN',
         `only a person may do this (${door}), and ${why}; nothing was changed. Do it in a terminal that no agent started, or in the dashboard`,
