@@ -1,20 +1,20 @@
-/** The frame of every page: the repository, the connection to the engine, the open questions, and the page itself. */
+/** The frame of every page: the repository, the connection to the engine, the link to the inbox, and the page itself. */
 import { useEffect, useRef, useState, type ReactNode } from 'react'
 import { isRequestFailure } from './data/client.ts'
 import { useLive, type StreamState } from './data/live-updates.ts'
 import { useHealth, useStatus } from './data/queries.ts'
 import { useShortcuts } from './data/shortcuts.ts'
 import type { BoardGoal } from './logic/board.ts'
-import { splitQuestions } from './logic/questions.ts'
+import { waitingText } from './logic/questions.ts'
 import { linkTo, parseRoute, type PageRoute } from './logic/route.ts'
 import { plural } from './logic/text.ts'
 import { BoardPage, type PageData } from './pages/board-page.tsx'
 import { GoalPage } from './pages/goal-page.tsx'
+import { InboxPage } from './pages/inbox-page.tsx'
 import { NotFound } from './pages/not-found.tsx'
 import { RunPage } from './pages/run-page.tsx'
 import { TaskPage } from './pages/task-page.tsx'
 import { CommandLine, Loading, SafeText } from './parts/basics.tsx'
-import { Questions } from './parts/questions.tsx'
 import { ThemeChoice } from './parts/theme.tsx'
 
 const useRoute = (): PageRoute => {
@@ -41,12 +41,14 @@ const pageOf = (route: PageRoute, picture: PageData): ReactNode => {
   switch (route.page) {
     case 'board':
       return <BoardPage {...picture} />
+    case 'inbox':
+      return <InboxPage key={route.id} at={route.id} clock={picture.clock} />
     case 'goal':
       return <GoalPage key={route.id} id={route.id} picture={picture} />
     case 'task':
       return <TaskPage key={route.id} id={route.id} picture={picture} />
     case 'run':
-      return <RunPage key={route.id} id={route.id} part={route.part} picture={picture} />
+      return <RunPage key={route.id} id={route.id} part={route.part} find={route.find} picture={picture} />
     case 'unknown':
       return <NotFound what={`page ${route.address}`} />
   }
@@ -85,7 +87,24 @@ const useIsUpdated = (version: string | undefined): boolean => {
   return first !== undefined && version !== undefined && first !== version
 }
 
-const Head = ({ connection, waiting }: { connection: string; waiting: number }) => {
+/** However many questions wait, they take the room of one link from the other pages. */
+const InboxLink = ({ waiting, here }: { waiting: number; here: boolean }) => (
+  <a
+    className={waiting > 0 ? 'inbox-link badge warn' : 'inbox-link quiet'}
+    href={linkTo.inbox}
+    {...(here ? { 'aria-current': 'page' as const } : {})}
+  >
+    {waitingText(waiting)}
+  </a>
+)
+
+interface HeadProps {
+  connection: string
+  waiting: number
+  route: PageRoute
+}
+
+const Head = ({ connection, waiting, route }: HeadProps) => {
   const { data } = useHealth()
   const updated = useIsUpdated(data?.version)
   useTitle(data?.root, waiting)
@@ -100,6 +119,7 @@ const Head = ({ connection, waiting }: { connection: string; waiting: number }) 
         </span>
       )}
       <span className="spacer" />
+      <InboxLink waiting={waiting} here={route.page === 'inbox'} />
       {data !== undefined && <span className="quiet at-work">{plural(data.running, 'agent')} running</span>}
       <span className={`connection ${connection.replace(' ', '-')}`} role="status">
         {connection}
@@ -118,12 +138,12 @@ const Head = ({ connection, waiting }: { connection: string; waiting: number }) 
 const useFocusOnMove = (route: PageRoute) => {
   const main = useRef<HTMLElement>(null)
   const address = JSON.stringify(route)
-  const part = route.page === 'run' ? route.part : undefined
+  const part = route.page === 'run' ? route.part : route.page === 'inbox' ? route.id : undefined
   const before = useRef(address)
   useEffect(() => {
     if (before.current === address) return
     before.current = address
-    // A part of the page that the address names takes the focus itself; see data/scroll-target.ts.
+    // A part of the page that the address names takes the focus itself; see data/scroll-target.ts and the inbox.
     if (part !== undefined) return
     window.scrollTo(0, 0)
     main.current?.focus()
@@ -152,18 +172,14 @@ export const Shell = () => {
   const route = useRoute()
   const { picture, questions, connection, loggedOut, fault } = usePicture(route)
   const main = useFocusOnMove(route)
-  const { here, elsewhere } = splitQuestions(questions, route)
   useShortcuts()
   return (
     <>
       <a className="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
         Skip to the content
       </a>
-      <Head connection={connection} waiting={questions.length} />
+      <Head connection={connection} waiting={questions.length} route={route} />
       {fault !== null && <Gone problem={isRequestFailure(fault) && fault.status > 0 ? fault.message : ''} />}
-      {picture !== undefined && (
-        <Questions questions={elsewhere} here={here.length} goals={picture.goals} clock={picture.clock} />
-      )}
       <main id="main" ref={main} tabIndex={-1}>
         {loggedOut && <LoggedOut />}
         {picture === undefined ? !loggedOut && <Loading what="the board" /> : pageOf(route, picture)}

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { ModelRequest, ReplyContext, Protocol, WireReply, FilledTurn } from './protocol.ts'
-import { eventStreamReply, halves, jsonReply, withRetryAfter } from './protocol.ts'
+import { eventStreamReply, halves, jsonReply, toolEndingWith, withRetryAfter } from './protocol.ts'
 
 const blockSchema = z.looseObject({
   type: z.string(),
@@ -99,8 +99,10 @@ const toolUse = (name: string, input: Record<string, unknown>, prefix = 'toolu_s
   input,
 })
 
-const partsOf = (answer: FilledTurn, fileText: ReplyContext['fileText']): Part[] => {
+const partsOf = (answer: FilledTurn, { fileText, body }: Pick<ReplyContext, 'fileText' | 'body'>): Part[] => {
   switch (answer.kind) {
+    case 'tool':
+      return [toolUse(toolEndingWith(answer.name, body).name, answer.input)]
     case 'text':
       return [{ type: 'text', text: answer.text }]
     case 'read':
@@ -189,7 +191,7 @@ export const anthropicProtocol: Protocol = {
     return path === '/v1/messages' ? 'model' : undefined
   },
   read,
-  turnReply: (answer, context) => reply(partsOf(answer, context.fileText), context),
+  turnReply: (answer, context) => reply(partsOf(answer, context), context),
   error,
   limit: (reset) =>
     withRetryAfter(error({ status: 429, type: undefined, message: 'The limit of this account is reached.' }), reset),

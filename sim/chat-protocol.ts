@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { ModelRequest, ReplyContext, Protocol, WireReply, FilledTurn } from './protocol.ts'
-import { halves, jsonReply, withRetryAfter } from './protocol.ts'
+import { halves, jsonReply, toolEndingWith, withRetryAfter } from './protocol.ts'
 
 const contentSchema = z.union([z.string(), z.array(z.looseObject({ text: z.string().optional() }))]).nullish()
 const messageSchema = z.looseObject({
@@ -56,8 +56,10 @@ const read: Protocol['read'] = (value) => {
 
 type Delta = { content: string } | { name: string; input: Record<string, unknown> }
 
-const deltaOf = (answer: FilledTurn): Delta => {
+const deltaOf = (answer: FilledTurn, body: unknown): Delta => {
   switch (answer.kind) {
+    case 'tool':
+      return { name: toolEndingWith(answer.name, body).name, input: answer.input }
     case 'text':
       return { content: answer.text }
     case 'read':
@@ -124,7 +126,7 @@ export const chatProtocol: Protocol = {
   name: 'chat',
   route: (method, path) => (method === 'POST' && /^(?:\/v1)?\/chat\/completions$/.test(path) ? 'model' : undefined),
   read,
-  turnReply: (answer, context) => reply(deltaOf(answer), context),
+  turnReply: (answer, context) => reply(deltaOf(answer, context.body), context),
   error,
   limit: (reset) =>
     withRetryAfter(

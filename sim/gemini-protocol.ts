@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { ModelRequest, ReplyContext, Protocol, WireReply, FilledTurn } from './protocol.ts'
-import { halves, jsonReply } from './protocol.ts'
+import { halves, jsonReply, toolEndingWith } from './protocol.ts'
 
 const partSchema = z.looseObject({
   text: z.string().optional(),
@@ -72,8 +72,10 @@ type Part = { text: string } | { functionCall: { name: string; args: Record<stri
 
 const call = (name: string, args: Record<string, unknown>): Part[] => [{ functionCall: { name, args } }]
 
-const partsOf = (answer: FilledTurn): Part[] => {
+const partsOf = (answer: FilledTurn, body: unknown): Part[] => {
   switch (answer.kind) {
+    case 'tool':
+      return call(toolEndingWith(answer.name, body).name, answer.input)
     case 'text':
       return halves(answer.text).map((text) => ({ text }))
     case 'read':
@@ -108,7 +110,7 @@ const chunk = (
 })
 
 const answer: Protocol['turnReply'] = (settled, context): WireReply => {
-  const parts = partsOf(settled).filter((part) => !('text' in part) || part.text !== '')
+  const parts = partsOf(settled, context.body).filter((part) => !('text' in part) || part.text !== '')
   const chunks = parts.length === 0 ? [[]] : parts.map((part) => [part])
   return {
     status: 200,

@@ -10,6 +10,7 @@ const turns: readonly Line[] = [
   ['{ "edit": { "path": "a.txt", "find": "hi", "replace": "ho" } }', 'replaces the first occurrence'],
   ['{ "read": "a.txt" }', 'reads a file'],
   ['{ "shell": "npm test" }', 'runs a command'],
+  ['{ "tool": { "name": "report_progress", "input": { "text": "Half done." } } }', 'calls a tool of an MCP server'],
   ['{ "hold": { "until": "go", "mark": "held" } }', 'runs a command that lasts until the file "go" exists'],
   ['{ "text": "All done." }', "ends the agent's turn with this text"],
   [

@@ -74,6 +74,7 @@ export const fillIn = (answer: ModelTurn, cwd: string | undefined): FilledTurn =
     case 'hold':
       return { kind: 'shell', command: holdCommand(absolute(answer.until), answer.mark && absolute(answer.mark)) }
     case 'text':
+    case 'tool':
       return answer
     case 'answer':
       return { kind: 'text', text: answer.text }

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { ModelRequest, ReplyContext, Protocol, WireReply, FilledTurn, WireEvent } from './protocol.ts'
-import { eventStreamReply, halves, jsonReply } from './protocol.ts'
+import { eventStreamReply, halves, jsonReply, toolEndingWith } from './protocol.ts'
 
 const partSchema = z.looseObject({ text: z.string().optional() })
 const textSchema = z.union([z.string(), z.array(partSchema)])
@@ -87,7 +87,16 @@ type Call =
       status: 'completed'
       content: { type: 'output_text'; text: string; annotations: [] }[]
     }
-  | { type: 'function_call'; id: string; call_id: string; name: string; arguments: string; status: 'completed' }
+  | {
+      type: 'function_call'
+      id: string
+      call_id: string
+      name: string
+      /** The group of tools that the name is in. */
+      namespace?: string
+      arguments: string
+      status: 'completed'
+    }
   | { type: 'custom_tool_call'; id: string; call_id: string; name: string; input: string; status: 'completed' }
 
 const message = (text: string): Call => ({
@@ -98,8 +107,9 @@ const message = (text: string): Call => ({
   content: [{ type: 'output_text', text, annotations: [] }],
 })
 
-const functionCall = (name: string, input: Record<string, unknown>): Call => ({
+const functionCall = (name: string, input: Record<string, unknown>, namespace?: string): Call => ({
   type: 'function_call',
+  ...(namespace === undefined ? {} : { namespace }),
   id: `fc_${randomUUID()}`,
   call_id: `call_${randomUUID()}`,
   name,
@@ -131,8 +141,13 @@ const editPatch = (answer: Extract<FilledTurn, { kind: 'edit' }>, fileText: stri
   return patch([`*** Update File: ${answer.path}`, '@@', ...marked('-', old), ...added])
 }
 
-const callOf = (answer: FilledTurn, fileText: ReplyContext['fileText']): Call => {
+const callOf = (answer: FilledTurn, { fileText, body }: Pick<ReplyContext, 'fileText' | 'body'>): Call => {
   switch (answer.kind) {
+    case 'tool': {
+      // Codex names a tool of a server only after a search for it, and runs it without one.
+      const { name, group = `mcp__${answer.server}` } = toolEndingWith(answer.name, body)
+      return functionCall(name, answer.input, group)
+    }
     case 'text':
       return message(answer.text)
     case 'read':
@@ -196,7 +211,7 @@ export const openaiProtocol: Protocol = {
   name: 'openai',
   route: (method, path) => (method === 'POST' && /^(\/v1)?\/responses$/.test(path) ? 'model' : undefined),
   read,
-  turnReply: (answer, context) => reply(callOf(answer, context.fileText), context),
+  turnReply: (answer, context) => reply(callOf(answer, context), context),
   error: ({ status, type, message: text }) => {
     const name = type ?? errorTypes[status] ?? 'server_error'
     return jsonReply(status, { error: { message: text, type: name, code: name, param: null } })

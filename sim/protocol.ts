@@ -50,6 +50,35 @@ export interface Protocol {
   overflow: () => WireReply
 }
 
+interface Declared {
+  /** Name of a tool, or of a group of tools. */
+  name?: unknown
+  function?: Declared
+  tools?: Declared[]
+  functionDeclarations?: Declared[]
+}
+
+/** A tool that the request declares, with the group that it is in. */
+export interface DeclaredTool {
+  name: string
+  group: string | undefined
+}
+
+const declaredIn = (all: Declared[], group: string | undefined): DeclaredTool[] =>
+  all.flatMap(({ name, function: inner, tools, functionDeclarations }): DeclaredTool[] => {
+    const below = tools ?? functionDeclarations
+    if (below !== undefined) return declaredIn(below, typeof name === 'string' ? name : group)
+    const own = inner?.name ?? name
+    return typeof own === 'string' ? [{ name: own, group }] : []
+  })
+
+/** The declared tool whose name ends with this one; the name itself if there is none, so that the CLI reports it. */
+export const toolEndingWith = (name: string, body: unknown): DeclaredTool =>
+  declaredIn((body as { tools?: Declared[] }).tools ?? [], undefined).find((tool) => tool.name.endsWith(name)) ?? {
+    name,
+    group: undefined,
+  }
+
 export const jsonReply = (status: number, value: unknown): WireReply => ({
   status,
   headers: { 'content-type': 'application/json' },

@@ -15,7 +15,7 @@ const orTrue = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value) => (value === true ? {} : value), schema)
 
 /**
- * One row per kind of step. The first seven consume one turn of the model each. `wait` delays the next step. The others are
+ * One row per kind of step. The first eight consume one turn of the model each. `wait` delays the next step. The others are
  * faults: they spoil a request `times` times (default 1; "always" only as the last step) before the next step is played.
  * Paths may contain `{cwd}`, the working directory that the agent reports; relative paths are below it.
  */
@@ -25,6 +25,12 @@ const stepKinds = {
   edit: z.strictObject({ path: filled, find: filled, replace: z.string() }),
   read: filled.transform((path) => ({ path })),
   shell: filled.transform((command) => ({ command })),
+  /** A call of a tool of an MCP server, by the end of its name: each CLI puts its own prefix before it. */
+  tool: z.strictObject({
+    server: filled.default('unstuck'),
+    name: filled,
+    input: z.record(z.string(), z.json()).default({}),
+  }),
   /** A tool call that lasts until the file `until` exists; it creates `mark` when it begins. */
   hold: z.strictObject({ until: filled, mark: filled.optional() }),
   /** Ends the run of the agent; a resumed session continues with the next step. */

@@ -80,4 +80,13 @@ export const recoverySections = {
       meaning: 'Days without use after which a granted or learned path ends.',
     }),
   }),
+  mcp: z.strictObject({
+    enabled: trueOrFalse.default(true).meta({
+      meaning:
+        'Whether agents get the tools of their run (`propose_recovery`, `report_progress`, `ask_person`) as an MCP server. Read at each launch.',
+    }),
+    waitSeconds: wholeNumber(0, 600).default(45).meta({
+      meaning: 'How long an agent waits for your answer to `ask_person` before it ends its turn.',
+    }),
+  }),
 }

@@ -303,6 +303,7 @@ export const configSchema = z.strictObject({
   requeue: sections.requeue.prefault({}),
   policyRecovery: sections.policyRecovery.prefault({}),
   recovery: sections.recovery.exactOptional(),
+  mcp: sections.mcp.prefault({}),
   stall: sections.stall.prefault({}),
   doomLoop: sections.doomLoop.prefault({}),
   remote: sections.remote.prefault({}),

@@ -54,6 +54,7 @@ it('without a file, every key has its built-in value', () => {
     policyRecovery: {
       ...{ useLlm: true, attempts: 5, timeoutSeconds: 90, generatedPaths: [], extraGeneratedPaths: [], grantDays: 30 },
     },
+    mcp: { enabled: true, waitSeconds: 45 },
     stall: {
       silenceSeconds: 900,
       afterToolResultSeconds: 600,

@@ -67,7 +67,7 @@ export const errorTable = {
   TOO_MANY: {
     status: 429,
     exit: exitCodes.unavailable,
-    title: 'This login already has the maximum number of event streams',
+    title: 'Too many requests in a short time, or too many event streams of one login',
   },
   DIRECTORY_MISSING: { status: 422, exit: exitCodes.failed, title: 'A required folder is missing' },
   PERMISSION: { status: 422, exit: exitCodes.failed, title: 'A required folder cannot be read or written' },

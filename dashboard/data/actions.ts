@@ -1,9 +1,10 @@
 /** What a person may do, as requests to the API. After each of them every query is refetched. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
+import type { AlwaysChangeView } from '../../src/api/contract.ts'
 import type { BoardGoal, BoardQuestion, BoardTask } from '../logic/board.ts'
 import { answerBody, type QuestionChoice, type RemainingAction } from '../logic/questions.ts'
 import { linkTo } from '../logic/route.ts'
-import { sendJson } from './client.ts'
+import { getJson, sendJson } from './client.ts'
 
 export interface PageAction {
   label: string
@@ -16,20 +17,27 @@ export interface PageAction {
   /** A text that is sent along. */
   field?: { name: string; label: string; max: number; required: boolean }
   /** Asked first where the action cannot be undone. */
-  confirm?: { question: string; detail: string; yes: string }
+  confirm?: { question: string; detail: string; yes: string; no?: string; patch?: string }
+  /** Read first, because it is confirmed by what it would change. */
+  preview?: string
   tone?: 'main' | 'danger'
   /** The page that shows the result. */
   leadsTo?: string
 }
 
-export const useAction = () => {
+/** `report` is told what became of an action; `error` undefined = it was carried out. */
+export type Report = (action: PageAction, outcome: { result?: unknown; error?: Error }) => void
+
+export const useAction = (report?: Report) => {
   const client = useQueryClient()
   return useMutation({
     mutationFn: ({ method = 'POST', path, body }: PageAction) => sendJson<unknown>(method, path, body),
     // Here, because the button itself may be gone as soon as the queries are refetched.
-    onSuccess: (_result, { leadsTo }) => {
-      if (leadsTo !== undefined) location.hash = leadsTo
+    onSuccess: (result, action) => {
+      report?.(action, { result })
+      if (action.leadsTo !== undefined) location.hash = action.leadsTo
     },
+    onError: (error, action) => report?.(action, { error }),
     onSettled: () => client.invalidateQueries(),
   })
 }
@@ -94,12 +102,61 @@ export const taskAction = (kind: Exclude<RemainingAction, 'edit'>, { id }: Pick<
   }
 }
 
+/** The action with what it would change, to be confirmed. */
+export const previewed = async (action: PageAction): Promise<PageAction> => {
+  if (action.preview === undefined) return action
+  const { path, command, diff, seen } = await getJson<AlwaysChangeView>(action.preview)
+  return {
+    ...action,
+    body: { ...action.body, seen },
+    confirm: {
+      question: diff === '' ? 'Run it?' : 'Write this into your configuration?',
+      detail:
+        diff === ''
+          ? `${path} lists the command already.`
+          : `${path} then lists \`${command}\`: it runs without a question whenever an agent proposes it.`,
+      yes: diff === '' ? 'Run it' : 'Write it, and run the command',
+      no: 'Change nothing',
+      patch: diff,
+    },
+  }
+}
+
 /** A choice of a question, with the text that a person wrote for it. */
-export const answerTo = ({ id, taskId }: BoardQuestion, choice: QuestionChoice, written: string): PageAction => ({
+export const answerTo = (
+  { id, taskId }: Pick<BoardQuestion, 'id' | 'taskId'>,
+  choice: QuestionChoice,
+  written: string,
+): PageAction => ({
   label: choice.label,
   path: `/escalations/${id}/answer`,
   body: answerBody(choice, written),
   ...(choice.kind === 'cancel' ? ending(taskId === null ? 'goal' : 'task') : {}),
+  ...(choice.kind === 'approve_always' ? { preview: `/escalations/${id}/always` } : {}),
   // The page of the task shows the folder that was prepared.
   ...(choice.kind === 'take_over' && taskId !== null ? { leadsTo: linkTo.task(taskId) } : {}),
 })
+
+/** The same choice for several questions. */
+export const answersTo = (
+  questions: readonly Pick<BoardQuestion, 'id'>[],
+  choice: QuestionChoice,
+  written: string,
+): PageAction => {
+  const { by: person, ...answer } = answerBody(choice, written)
+  return {
+    label: choice.label,
+    path: '/escalations/answers',
+    body: { answers: questions.map(({ id }) => ({ id, ...answer })), by: person },
+    ...(choice.kind === 'cancel'
+      ? {
+          ...ending('task'),
+          confirm: {
+            question: `Cancel ${questions.length} at once?`,
+            yes: `Cancel ${questions.length}`,
+            detail: 'Their agents are stopped and no new ones are started. Their changes are kept as snapshots.',
+          },
+        }
+      : {}),
+  }
+}

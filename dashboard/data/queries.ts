@@ -1,6 +1,6 @@
 /** The queries of the pages. Each event makes them stale; a slow poll covers an event that was missed. */
 import { useQuery, type Query } from '@tanstack/react-query'
-import type { DiffView, ExplainView, Health, Recovery, Run, StatusView } from '../../src/api/contract.ts'
+import type { DiffView, ExplainView, Health, InboxView, Recovery, Run, StatusView } from '../../src/api/contract.ts'
 import type { ServerClock } from '../logic/clock.ts'
 import { getJson } from './client.ts'
 
@@ -31,6 +31,9 @@ export const useStatus = (whole: boolean | null) =>
 
 export const useHealth = () =>
   useQuery({ ...options, queryKey: ['health'], queryFn: ({ signal }) => getJson<Health>('/health', signal) })
+
+export const useInbox = () =>
+  useQuery({ ...options, queryKey: ['inbox'], queryFn: ({ signal }) => getJson<InboxView>('/inbox', signal) })
 
 export const useRun = (id: string) =>
   useQuery({ ...options, queryKey: ['run', id], queryFn: ({ signal }) => getJson<Run>(`/runs/${id}`, signal) })

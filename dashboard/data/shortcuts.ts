@@ -3,10 +3,11 @@
  * typing elsewhere is never taken for a shortcut.
  */
 import { useEffect } from 'react'
-import { keyTarget } from '../logic/questions.ts'
 
 const inQuestion = '[data-run]'
 const typedInto = 'input, textarea, select, dialog, [contenteditable]'
+
+const keys = new Set(['d', 'l'])
 
 const questionOf = (target: Element | null): HTMLElement | undefined => {
   const own = target?.closest<HTMLElement>(inQuestion)
@@ -22,11 +23,11 @@ export const useShortcuts = (): void => {
       const target = document.activeElement
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
       if (target?.closest(typedInto) !== null && target !== null) return
-      const run = questionOf(target)?.dataset.run
-      const address = run === undefined ? undefined : keyTarget(event.key, run)
-      if (address === undefined) return
+      if (!keys.has(event.key)) return
+      const link = questionOf(target)?.querySelector<HTMLAnchorElement>(`a[aria-keyshortcuts="${event.key}"]`)
+      if (link === null || link === undefined) return
       event.preventDefault()
-      location.hash = address
+      location.hash = link.hash
     }
     window.addEventListener('keydown', press)
     return () => window.removeEventListener('keydown', press)

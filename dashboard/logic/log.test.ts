@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { LogView } from '../../src/api/contract.ts'
-import { appendLog, emptyLogBuffer, maxLines } from './log.ts'
+import { appendLog, emptyLogBuffer, lineWith, maxLines } from './log.ts'
 
 const page = (texts: string[], launch = 1): LogView => ({
   launch,
@@ -36,4 +36,11 @@ it('a line without end is cut, and escapes are text', () => {
   const log = appendLog(emptyLogBuffer, page([`\u001b[2J${'x'.repeat(1_000_000)}`]))
   expect(log.lines[1]?.text).toMatch(/^⟨ESC⟩\[2Jx+ … and 996008 more characters$/)
   expect(log.lines[1]?.text.length).toBeLessThan(4100)
+})
+
+it('a line is found by a text that it contains, with other spaces too; the first one counts', () => {
+  const log = appendLog(emptyLogBuffer, page(['one', 'Error:  the  gate\nat x', 'the gate']))
+  expect(lineWith(log, 'Error: the gate')).toBe(log.lines[2]?.key)
+  expect(lineWith(log, 'the gate')).toBe(log.lines[2]?.key)
+  expect([lineWith(log, 'nowhere'), lineWith(log, '  '), lineWith(log)]).toEqual([undefined, undefined, undefined])
 })

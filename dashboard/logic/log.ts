@@ -53,3 +53,10 @@ export const appendLog = (log: LogBuffer, page: LogView): LogBuffer => {
   const over = Math.max(0, lines.length - maxLines)
   return { lines: lines.slice(over), dropped: log.dropped + over, launch: page.launch, nextKey }
 }
+
+/** The key of the first line that contains the text, however its spaces are; undefined = none does. */
+export const lineWith = ({ lines }: LogBuffer, text = ''): number | undefined => {
+  const plain = (given: string): string => given.replaceAll(/\s+/g, ' ').trim()
+  const sought = plain(visible(text))
+  return sought === '' ? undefined : lines.find((line) => plain(line.text).includes(sought))?.key
+}

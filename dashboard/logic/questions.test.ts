@@ -3,9 +3,8 @@ import type { BoardQuestion } from './board.ts'
 import {
   answerBody,
   happenedIn,
-  keyTarget,
   remainingActions,
-  splitQuestions,
+  questionsHere,
   waitingText,
   type QuestionChoice,
 } from './questions.ts'
@@ -23,19 +22,13 @@ test.each([
   [{ page: 'task', id: 't-1' } as const, ['q-1']],
   [{ page: 'goal', id: 'g-1' } as const, ['q-2']],
   [{ page: 'run', id: 'r-1' } as const, []],
+  [{ page: 'inbox' } as const, []],
 ])('%j shows the questions that are about it alone', (route, expected) => {
-  const { here, elsewhere } = splitQuestions(all, route)
-  expect(ids(here)).toEqual(expected)
-  expect([...ids(here), ...ids(elsewhere)].sort()).toEqual(ids(all))
+  expect(ids(questionsHere(all, route))).toEqual(expected)
 })
 
-test('the line on top counts what is not on the page', () => {
-  expect([waitingText(3, 0), waitingText(1, 0), waitingText(1, 1), waitingText(2, 1)]).toEqual([
-    '3 questions wait for you',
-    '1 question waits for you',
-    '1 other question waits for you',
-    '2 other questions wait for you',
-  ])
+test('the link to the inbox counts what waits', () => {
+  expect([0, 1, 3].map(waitingText)).toEqual(['Inbox', '1 question waits for you', '3 questions wait for you'])
 })
 
 test('a question of an older version is shown by its one text', () => {
@@ -61,13 +54,4 @@ test('a page shows each action once: what the question offers is not repeated', 
   expect(remainingActions(actions, choices('widen', 'cancel'))).toEqual(['retry', 'take-over', 'edit'])
   // A plain retry takes no hint, so the retry with one stays.
   expect(remainingActions(actions, choices('retry', 'cancel'))).toEqual(['hint', 'take-over', 'edit'])
-})
-
-test('d leads to the diff and l to the log of the run, other keys nowhere', () => {
-  expect(['d', 'l', 'D', 'x'].map((key) => keyTarget(key, 'r-1'))).toEqual([
-    '#/runs/r-1/diff',
-    '#/runs/r-1/log',
-    undefined,
-    undefined,
-  ])
 })

@@ -1,6 +1,6 @@
-/** Which questions a page shows open, the text for the others, the actions beside a question, and its keys. Pure. */
+/** Which questions a page shows, the text of the link to the inbox, and the actions beside a question. Pure. */
 import type { BoardQuestion, BoardTask } from './board.ts'
-import { linkTo, type PageRoute } from './route.ts'
+import type { PageRoute } from './route.ts'
 
 export type QuestionChoice = BoardQuestion['choices'][number]
 
@@ -8,21 +8,18 @@ export type QuestionChoice = BoardQuestion['choices'][number]
 const isHere = ({ taskId, goalId }: BoardQuestion, route: PageRoute): boolean =>
   (route.page === 'task' && taskId === route.id) || (route.page === 'goal' && taskId === null && goalId === route.id)
 
-export const splitQuestions = (
-  questions: readonly BoardQuestion[],
-  route: PageRoute,
-): { here: BoardQuestion[]; elsewhere: BoardQuestion[] } => ({
-  here: questions.filter((question) => isHere(question, route)),
-  elsewhere: questions.filter((question) => !isHere(question, route)),
-})
+export const questionsHere = (questions: readonly BoardQuestion[], route: PageRoute): BoardQuestion[] =>
+  questions.filter((question) => isHere(question, route))
 
-export const waitingText = (elsewhere: number, here: number): string => {
-  const other = here > 0 ? 'other ' : ''
-  return elsewhere === 1 ? `1 ${other}question waits for you` : `${elsewhere} ${other}questions wait for you`
+/** The link to the inbox, which every page has. */
+export const waitingText = (count: number): string => {
+  if (count === 0) return 'Inbox'
+  return count === 1 ? '1 question waits for you' : `${count} questions wait for you`
 }
 
 /** Questions that an older version stored have only one text. */
-export const happenedIn = ({ happened, question }: BoardQuestion): string => (happened === '' ? question : happened)
+export const happenedIn = ({ happened, question }: Pick<BoardQuestion, 'happened' | 'question'>): string =>
+  happened === '' ? question : happened
 
 /** Without a text the API uses the suggestion of the choice. */
 export const answerBody = (
@@ -56,10 +53,4 @@ export const remainingActions = <Action extends string>(
     if (!offered.has(action)) return [action]
     return action === 'retry' && needsHint ? ['hint'] : []
   })
-}
-
-/** The address that a key opens from a question about a run; undefined for other keys. */
-export const keyTarget = (key: string, run: string): string | undefined => {
-  if (key === 'd') return linkTo.diff(run)
-  return key === 'l' ? linkTo.log(run) : undefined
 }

@@ -6,6 +6,12 @@ it.each(['', '#', '#/'])('%j is the board', (hash) => {
 })
 
 it('what is linked to is found', () => {
+  expect(parseRoute(linkTo.inbox)).toEqual({ page: 'inbox' })
+  expect(parseRoute(linkTo.question('q-a1'))).toEqual({ page: 'inbox', id: 'q-a1' })
+  expect(parseRoute(linkTo.logLine('r-a1', 'a/b 100% "c"'))).toEqual({
+    ...{ page: 'run', id: 'r-a1', part: 'log' },
+    find: 'a/b 100% "c"',
+  })
   expect(parseRoute(linkTo.goal('g-a1'))).toEqual({ page: 'goal', id: 'g-a1' })
   expect(parseRoute(linkTo.task('t-a1'))).toEqual({ page: 'task', id: 't-a1' })
   expect(parseRoute(linkTo.run('r-a1'))).toEqual({ page: 'run', id: 'r-a1' })
@@ -18,7 +24,10 @@ it.each([
   '#/goals/',
   '#/goals/../x',
   '#/runs/r-a/else',
-  '#/runs/r-a/log/x',
+  '#/runs/r-a/log/%',
+  '#/runs/r-a/log/x/y',
+  '#/runs/r-a/diff/x',
+  '#/inbox/x',
   '#/goals/g-a/log',
   '#/constructor/r-a',
   '#javascript:alert(1)',

@@ -1,5 +1,5 @@
 /** One goal: its head, its question, its requirement, and its tasks by state. */
-import { splitQuestions } from '../logic/questions.ts'
+import { questionsHere } from '../logic/questions.ts'
 import { TextBlock } from '../parts/basics.tsx'
 import { Board } from '../parts/board.tsx'
 import { GoalActions, GoalHead } from '../parts/goal.tsx'
@@ -11,7 +11,7 @@ import { NotFound } from './not-found.tsx'
 export const GoalPage = ({ id, picture }: { id: string; picture: PageData }) => {
   const goal = picture.goals.find((candidate) => candidate.id === id)
   if (goal === undefined) return <NotFound what={`goal ${id}`} />
-  const { here } = splitQuestions(picture.questions, { page: 'goal', id })
+  const here = questionsHere(picture.questions, { page: 'goal', id })
   const [question] = here
   return (
     <>

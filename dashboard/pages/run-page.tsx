@@ -83,10 +83,12 @@ const Recoveries = ({ run, clock }: { run: Run; clock: ServerClock }) => {
 interface RunPageProps {
   id: string
   part: RunPart | undefined
+  /** A text to find in the log. */
+  find: string | undefined
   picture: PageData
 }
 
-export const RunPage = ({ id, part, picture }: RunPageProps) => {
+export const RunPage = ({ id, part, find, picture }: RunPageProps) => {
   const { data: run, error } = useRun(id)
   if (run === undefined) {
     if (isRequestFailure(error) && error.status === 404) return <NotFound what={`run ${id}`} />
@@ -98,7 +100,7 @@ export const RunPage = ({ id, part, picture }: RunPageProps) => {
       {run.errorMeta !== null && <ErrorReport error={run.errorMeta} />}
       <div className="columns">
         <div>
-          <LogSection id={id} arrive={part === 'log'} />
+          <LogSection id={id} arrive={part === 'log'} find={find} />
           <DiffSection run={run} arrive={part === 'diff'} />
         </div>
         <div>

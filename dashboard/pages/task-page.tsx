@@ -5,7 +5,7 @@ import { taskAction } from '../data/actions.ts'
 import { useRecoveries, useRuns } from '../data/queries.ts'
 import type { Card, BoardQuestion, BoardTask } from '../logic/board.ts'
 import { spanText, type ServerClock } from '../logic/clock.ts'
-import { remainingActions, splitQuestions } from '../logic/questions.ts'
+import { remainingActions, questionsHere } from '../logic/questions.ts'
 import { linkTo } from '../logic/route.ts'
 import { moneyText, roleText, tokensText, visible } from '../logic/text.ts'
 import { Actions } from '../parts/actions.tsx'
@@ -156,7 +156,7 @@ export const TaskPage = ({ id, picture }: { id: string; picture: PageData }) => 
     .flatMap((goal) => goal.tasks.map((task) => ({ task, goal })))
     .find(({ task }) => task.id === id)
   if (card === undefined) return <NotFound what={`task ${id}`} />
-  const { here } = splitQuestions(picture.questions, { page: 'task', id })
+  const here = questionsHere(picture.questions, { page: 'task', id })
   // A task has at most one open question.
   const [question] = here
   return (

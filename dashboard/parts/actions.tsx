@@ -1,6 +1,8 @@
 /** Buttons for actions: disabled during the request, confirmed where there is no way back; a refusal is shown as text. */
 import { useEffect, useRef, useState } from 'react'
 import { useAction, type PageAction } from '../data/actions.ts'
+import { visible } from '../logic/text.ts'
+import { PatchLines } from './diff.tsx'
 
 interface ConfirmProps {
   action: PageAction
@@ -16,17 +18,18 @@ export const Confirm = ({ action, decide }: ConfirmProps) => {
     // A second Enter must not confirm.
     no.current?.focus()
   }, [])
-  const { question = '', detail = '', yes = action.label } = action.confirm ?? {}
+  const { question = '', detail = '', yes = action.label, no: stay = 'Keep working', patch = '' } = action.confirm ?? {}
   return (
     <dialog ref={dialog} aria-labelledby="confirm-question" onClose={() => decide(false)}>
       <h2 id="confirm-question">{question}</h2>
-      <p>{detail}</p>
+      <p>{visible(detail)}</p>
+      {patch !== '' && <PatchLines text={patch} />}
       <div className="buttons">
-        <button type="button" className="danger" onClick={() => decide(true)}>
+        <button type="button" className={action.preview === undefined ? 'danger' : 'main'} onClick={() => decide(true)}>
           {yes}
         </button>
         <button type="button" ref={no} onClick={() => decide(false)}>
-          Keep working
+          {stay}
         </button>
       </div>
     </dialog>

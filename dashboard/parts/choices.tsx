@@ -1,6 +1,7 @@
 /** The choices of a question: a button with its effect each, and a text field where the choice takes a text. */
 import { useId, useState, type FormEvent } from 'react'
-import { answerTo, useAction, type PageAction } from '../data/actions.ts'
+import { useMutation } from '@tanstack/react-query'
+import { answerTo, previewed, useAction, type PageAction, type Report } from '../data/actions.ts'
 import type { BoardQuestion } from '../logic/board.ts'
 import { inTerminal, type QuestionChoice } from '../logic/questions.ts'
 import { visible } from '../logic/text.ts'
@@ -33,6 +34,8 @@ interface OneProps {
   /** Only one choice of a question may stand out. */
   main: boolean
   disabled: boolean
+  /** The key that leads to it; see data/inbox-keys.ts. */
+  digit: number | undefined
   choose: (written: string) => void
 }
 
@@ -41,7 +44,7 @@ const toneOf = ({ kind }: QuestionChoice, main: boolean): string => {
   return main ? 'main' : ''
 }
 
-const One = ({ choice, main, disabled, choose }: OneProps) => {
+const One = ({ choice, main, disabled, digit, choose }: OneProps) => {
   const [written, write] = useState(choice.input?.suggested ?? '')
   const effect = useId()
   const send = (event: FormEvent): void => {
@@ -50,10 +53,16 @@ const One = ({ choice, main, disabled, choose }: OneProps) => {
   }
   return (
     <li>
-      <form className="choice" onSubmit={send}>
+      <form className="choice" onSubmit={send} data-digit={digit}>
         {choice.input !== null && <Input input={choice.input} written={written} write={write} disabled={disabled} />}
-        <button type="submit" className={toneOf(choice, main)} disabled={disabled} aria-describedby={effect}>
-          {visible(choice.label)}
+        <button
+          type="submit"
+          className={toneOf(choice, main)}
+          disabled={disabled}
+          aria-describedby={effect}
+          aria-keyshortcuts={digit?.toString()}
+        >
+          {digit !== undefined && <kbd aria-hidden="true">{digit}</kbd>} {visible(choice.label)}
         </button>
         <p id={effect} className="effect">
           <SafeText text={choice.effect} />
@@ -64,30 +73,50 @@ const One = ({ choice, main, disabled, choose }: OneProps) => {
   )
 }
 
-export const Choices = ({ question }: { question: BoardQuestion }) => {
+/** Each choice has a digit as its key, as in the terminal. */
+const mostDigits = 9
+
+interface ChoicesProps {
+  choices: readonly QuestionChoice[]
+  actionFor: (choice: QuestionChoice, written: string) => PageAction
+  /** Shows the digits. */
+  numbered?: boolean
+  report?: Report
+}
+
+/** Choices with what carries them out. */
+export const ChoiceList = ({ choices, actionFor, numbered = false, report }: ChoicesProps) => {
   const [unconfirmed, setUnconfirmed] = useState<PageAction>()
-  const { mutate, isPending, error } = useAction()
+  const { mutate, isPending, error } = useAction(report)
+  const preview = useMutation({
+    mutationFn: previewed,
+    onSuccess: setUnconfirmed,
+    onError: (problem, action) => report?.(action, { error: problem }),
+  })
+  const problem = error ?? preview.error
   const choose = (choice: QuestionChoice, written: string): void => {
-    const action = answerTo(question, choice, written)
-    if (action.confirm === undefined) mutate(action)
+    const action = actionFor(choice, written)
+    if (action.preview !== undefined) preview.mutate(action)
+    else if (action.confirm === undefined) mutate(action)
     else setUnconfirmed(action)
   }
   return (
     <>
       <ul className="choices" aria-label="What you can do">
-        {question.choices.map((choice, index) => (
+        {choices.map((choice, index) => (
           <One
             key={choice.id}
             choice={choice}
             main={index === 0}
             disabled={isPending}
+            digit={numbered && index < mostDigits ? index + 1 : undefined}
             choose={(written) => choose(choice, written)}
           />
         ))}
       </ul>
-      {error !== null && (
+      {problem !== null && report === undefined && (
         <p role="alert" className="refused">
-          {error.message}
+          {problem.message}
         </p>
       )}
       {unconfirmed !== undefined && (
@@ -102,3 +131,7 @@ export const Choices = ({ question }: { question: BoardQuestion }) => {
     </>
   )
 }
+
+export const Choices = ({ question }: { question: BoardQuestion }) => (
+  <ChoiceList choices={question.choices} actionFor={(choice, written) => answerTo(question, choice, written)} />
+)

@@ -4,11 +4,16 @@ import type { DiffView, Run } from '../../src/api/contract.ts'
 import { useScrollTarget } from '../data/scroll-target.ts'
 import { useDiff } from '../data/queries.ts'
 import { lineCount, mostOpenLines, parseDiff, type DiffFile, type DiffLine } from '../logic/diff.ts'
-import { plural } from '../logic/text.ts'
+import { plural, visible } from '../logic/text.ts'
 import { Loading, SafeText, Section } from './basics.tsx'
 
 const signs: Record<DiffLine['kind'], string> = { added: '+', removed: '−', same: ' ', hunk: '', note: '' }
 const tags = { added: 'ins', removed: 'del', same: 'span', hunk: 'span', note: 'span' } as const
+
+const patchLine = (line: string): DiffLine => ({
+  kind: line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : 'same',
+  text: visible(line.slice(1)),
+})
 
 const Line = ({ line: { kind, text } }: { line: DiffLine }) => {
   const Tag = tags[kind]
@@ -20,6 +25,20 @@ const Line = ({ line: { kind, text } }: { line: DiffLine }) => {
     </Tag>
   )
 }
+
+/** A short patch as a whole. */
+export const PatchLines = ({ text }: { text: string }) => (
+  <pre className="patch" tabIndex={0} aria-label="What is changed">
+    {text
+      .trimEnd()
+      .split('\n')
+      .filter((line) => !line.startsWith('@@'))
+      .map((line, index) => (
+        // oxlint-disable-next-line react/no-array-index-key -- equal lines are common, and their order is all they have
+        <Line key={index} line={patchLine(line)} />
+      ))}
+  </pre>
+)
 
 const File = ({ file, begin }: { file: DiffFile; begin: boolean }) => {
   const [open, setOpen] = useState(begin)

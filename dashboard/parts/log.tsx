@@ -1,8 +1,8 @@
 /** The log of a run: plain text, bounded, and scrolled to its end until the reader scrolls away. */
-import { memo, useLayoutEffect, useRef, useState } from 'react'
+import { memo, useEffect, useEffectEvent, useLayoutEffect, useRef, useState, type RefObject } from 'react'
 import { useScrollTarget } from '../data/scroll-target.ts'
 import { useRunLog } from '../data/run-log.ts'
-import type { LogBuffer, BufferedLine } from '../logic/log.ts'
+import { lineWith, type LogBuffer, type BufferedLine } from '../logic/log.ts'
 import { foldText, words } from '../logic/text.ts'
 import { Section } from './basics.tsx'
 
@@ -11,11 +11,11 @@ const kindOf = ({ kind, stream }: BufferedLine): string => {
   return kind === 'text' && stream === 'stderr' ? 'stderr' : words(kind)
 }
 
-const Line = memo(({ line }: { line: BufferedLine }) => {
+const Line = memo(({ line, found }: { line: BufferedLine; found: boolean }) => {
   const [open, setOpen] = useState(false)
   const { head, hidden } = foldText(line.text)
   return (
-    <div className={`line ${line.kind} ${line.stream}`}>
+    <div className={`line ${line.kind} ${line.stream}${found ? ' found' : ''}`}>
       <span className="kind">{kindOf(line)}</span>
       <span className="said">
         <bdi>{open ? line.text : head}</bdi>
@@ -48,7 +48,15 @@ const useFollowing = (log: LogBuffer) => {
   return { following, setFollowing, box, onScroll }
 }
 
-const Lines = ({ id, log, ended }: { id: string; log: LogBuffer; ended: boolean }) => (
+interface LinesProps {
+  id: string
+  log: LogBuffer
+  ended: boolean
+  /** The key of the line that was looked for. */
+  found: number | undefined
+}
+
+const Lines = ({ id, log, ended, found }: LinesProps) => (
   <>
     {log.dropped > 0 && (
       <p className="quiet">
@@ -56,7 +64,7 @@ const Lines = ({ id, log, ended }: { id: string; log: LogBuffer; ended: boolean 
       </p>
     )}
     {log.lines.map((line) => (
-      <Line key={line.key} line={line} />
+      <Line key={line.key} line={line} found={line.key === found} />
     ))}
     <p className="quiet">
       {ended ? (log.lines.length === 0 ? 'The agent printed nothing.' : 'End of the log.') : 'Waiting for output …'}
@@ -64,9 +72,28 @@ const Lines = ({ id, log, ended }: { id: string; log: LogBuffer; ended: boolean 
   </>
 )
 
-export const LogSection = ({ id, arrive }: { id: string; arrive: boolean }) => {
+/** Brings a line into view once, as soon as the log has it. */
+const useFoundLine = (found: number | undefined, leave: () => void, box: RefObject<HTMLDivElement | null>): void => {
+  const stop = useEffectEvent(leave)
+  useEffect(() => {
+    if (found === undefined) return
+    stop()
+    box.current?.querySelector('.found')?.scrollIntoView({ block: 'center' })
+  }, [found, box])
+}
+
+interface LogSectionProps {
+  id: string
+  arrive: boolean
+  /** A text to bring into view. */
+  find: string | undefined
+}
+
+export const LogSection = ({ id, arrive, find }: LogSectionProps) => {
   const { log, ended, problem } = useRunLog(id)
   const { following, setFollowing, box, onScroll } = useFollowing(log)
+  const found = lineWith(log, find)
+  useFoundLine(found, () => setFollowing(false), box)
   const top = useScrollTarget(arrive, true)
   const follow = (
     <label className="switch">
@@ -91,7 +118,7 @@ export const LogSection = ({ id, arrive }: { id: string; arrive: boolean }) => {
           ref={box}
           onScroll={onScroll}
         >
-          <Lines id={id} log={log} ended={ended} />
+          <Lines id={id} log={log} ended={ended} found={found} />
         </div>
       </Section>
     </div>

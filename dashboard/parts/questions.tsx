@@ -1,8 +1,8 @@
-/** What waits for a person: one line on top of every page that opens a list, and openly on the page that it is about. */
-import { useId, useState } from 'react'
+/** What waits for a person on the page that it is about; all questions together are in the inbox. */
+import { useId } from 'react'
 import type { BoardGoal, BoardQuestion } from '../logic/board.ts'
 import type { ServerClock } from '../logic/clock.ts'
-import { happenedIn, waitingText } from '../logic/questions.ts'
+import { happenedIn } from '../logic/questions.ts'
 import { linkTo } from '../logic/route.ts'
 import { words } from '../logic/text.ts'
 import { Ago, TextBlock, SafeText } from './basics.tsx'
@@ -36,10 +36,10 @@ const About = ({ question, goals, clock }: AskedProps) => {
   )
 }
 
-const Tried = ({ tried }: { tried: readonly string[] }) =>
+export const Tried = ({ tried }: { tried: readonly string[] }) =>
   tried.length === 0 ? null : (
     <div>
-      <h4>What was tried</h4>
+      <h3>What was tried</h3>
       <ul className="tried">
         {tried.map((text) => (
           <li key={text}>
@@ -50,19 +50,19 @@ const Tried = ({ tried }: { tried: readonly string[] }) =>
     </div>
   )
 
-/** Each link shows its key, so that readers find it. */
-const Evidence = ({ run }: { run: string }) => (
+/** Each link shows its key, so that readers find it. `line`: a text to find in the log. */
+export const RunLinks = ({ run, line = '' }: { run: string; line?: string }) => (
   <p className="evidence">
     <a href={linkTo.diff(run)} aria-keyshortcuts="d">
       What the run changed <kbd>d</kbd>
     </a>
-    <a href={linkTo.log(run)} aria-keyshortcuts="l">
+    <a href={line === '' ? linkTo.log(run) : linkTo.logLine(run, line)} aria-keyshortcuts="l">
       Log of the run <kbd>l</kbd>
     </a>
   </p>
 )
 
-const Asked = ({ question, open = false, ...rest }: AskedProps & { open?: boolean }) => {
+const Asked = ({ question, ...rest }: AskedProps) => {
   const name = useId()
   return (
     <article className="asked" aria-labelledby={name} data-run={question.runId ?? undefined}>
@@ -71,54 +71,26 @@ const Asked = ({ question, open = false, ...rest }: AskedProps & { open?: boolea
       </p>
       <Tried tried={question.tried} />
       {question.details !== '' && (
-        <details open={open}>
+        <details open>
           <summary>Details</summary>
           <TextBlock text={question.details} />
         </details>
       )}
-      {question.runId !== null && <Evidence run={question.runId} />}
+      {question.runId !== null && <RunLinks run={question.runId} />}
       <Choices question={question} />
       <About question={question} {...rest} />
     </article>
   )
 }
 
-interface QuestionsProps extends Omit<AskedProps, 'question'> {
+interface OwnQuestionsProps extends Omit<AskedProps, 'question'> {
   questions: readonly BoardQuestion[]
-  /** How many the page itself shows. */
-  here: number
-}
-
-/** Closed at first, so that open questions do not push the content of the page down. */
-export const Questions = ({ questions, here, ...rest }: QuestionsProps) => {
-  const [open, setOpen] = useState(false)
-  const list = useId()
-  const waits = questions.length > 0
-  return (
-    <section className="questions" aria-labelledby="questions" hidden={!waits}>
-      <h2 id="questions" aria-live="polite">
-        {waits && (
-          <button type="button" aria-expanded={open} aria-controls={list} onClick={() => setOpen(!open)}>
-            {waitingText(questions.length, here)}
-          </button>
-        )}
-      </h2>
-      <ul id={list} hidden={!open}>
-        {open &&
-          questions.map((question) => (
-            <li key={question.id}>
-              <Asked question={question} {...rest} />
-            </li>
-          ))}
-      </ul>
-    </section>
-  )
 }
 
 /** The questions that a page is about. */
-export const OwnQuestions = ({ questions, ...rest }: Omit<QuestionsProps, 'here'>) =>
+export const OwnQuestions = ({ questions, ...rest }: OwnQuestionsProps) =>
   questions.map((question) => (
     <div key={question.id} className="questions own">
-      <Asked question={question} open {...rest} />
+      <Asked question={question} {...rest} />
     </div>
   ))

@@ -10,6 +10,7 @@ import { Hono, type Context as HonoContext } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { z } from 'zod'
 import { AppError, errorTable, messageOf } from '../errors.ts'
+import { getRun } from '../store/run.ts'
 import { valueText, valueAt } from '../validation.ts'
 import { bearerOf, callerOf, guard } from './auth.ts'
 import * as contract from './contract.ts'
@@ -22,10 +23,13 @@ import { createPersonOnly, type Ends, type PersonOnly } from './person-only.ts'
 import { buildingPage, contentPolicy, failedPage, missingPage, refusedPage } from './html-pages.ts'
 import { mayBeAbsent, routes, type Route } from './routes.ts'
 import { prometheusText } from './prometheus.ts'
+import type { RunTokens } from './run-token.ts'
 import { sinkOf, type SinkLimits } from './sink.ts'
 
 export interface AppParts extends Omit<HandlerParts, 'login'> {
   token: string
+  /** Absent = no agent can use the tools of its run here. */
+  runTokens?: RunTokens
   hub: EventHub
   streams: StreamLimits
   dashboard: Dashboard
@@ -102,7 +106,9 @@ const streamEvents = async (c: Http, parts: AppParts): Promise<Response> => {
   const lastId = c.req.header('last-event-id')
   const after = lastId === undefined ? query.after : parse(contract.eventsQuery.shape.after, lastId, 'Last-Event-ID')
   await checkFilter(context, query)
-  const giveBack = parts.streams.take(callerOf(bearerOf(c), { ...parts, loginOf: parts.logins.loginOf }) ?? '')
+  const giveBack = parts.streams.take(
+    callerOf(bearerOf(c), { token: parts.token, loginOf: parts.logins.loginOf }) ?? '',
+  )
   const { outgoing } = c.env
   outgoing.once('close', giveBack)
   outgoing.writeHead(200, {
@@ -267,6 +273,23 @@ const openRoutes = Object.values<Route>(routes)
 const isOpen = (method: string, path: string): boolean =>
   openRoutes.some((route) => route.method === (method === 'HEAD' ? 'GET' : method) && route.path.test(path))
 
+const runRoutes = Object.values<Route>(routes)
+  .filter(({ access }) => access === 'run')
+  .map(({ method, path }) => ({ method, path: new RegExp(`^${path.replace(':id', '([^/]+)')}$`) }))
+
+const runOfRoute = (method: string, path: string): string | undefined =>
+  runRoutes
+    .filter((route) => route.method === (method === 'HEAD' ? 'GET' : method))
+    .map((route) => route.path.exec(path)?.[1])
+    .find((id) => id !== undefined)
+
+const isRunning =
+  ({ context }: AppParts) =>
+  async ({ id, epoch }: { id: string; epoch: number }): Promise<boolean> => {
+    const run = await getRun(context.db, id)
+    return run?.state === 'running' && run.epoch === epoch
+  }
+
 export const createApp = (parts: AppParts): Hono<Env> => {
   const app = new Hono<Env>()
   app.use('*', async (c, next) => {
@@ -277,7 +300,8 @@ export const createApp = (parts: AppParts): Hono<Env> => {
     await next()
   })
   const { token, port, logins } = parts
-  app.use('*', guard({ token, port, loginOf: logins.loginOf, isOpen }))
+  const ofRuns = { runOfRoute, runTokens: parts.runTokens, isRunning: isRunning(parts) }
+  app.use('*', guard({ token, port, loginOf: logins.loginOf, isOpen, ...ofRuns }))
   app.use('*', async (c, next) => {
     // PostgreSQL cannot store NUL, so no id and no filter can contain one.
     if (/%00/.test(c.req.url)) throw new AppError('INPUT_INVALID', 'the address contains a NUL byte; remove it')

@@ -6,6 +6,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
 import { AppError } from '../errors.ts'
+import { isRunToken, type RunTokens } from './run-token.ts'
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
@@ -19,7 +20,16 @@ const isLocal = (authority: string, port: number): boolean => localNames.some((n
 const isLocalOrigin = (origin: string, port: number): boolean =>
   localNames.some((name) => origin === `http://${name}:${port}`)
 
-export interface GuardParts {
+/** Who may use the tools of a run. */
+export interface RunGuard {
+  /** The run of whose tools this route is one; undefined = another route. */
+  runOfRoute: (method: string, path: string) => string | undefined
+  runTokens: RunTokens | undefined
+  /** Whether this attempt is still running. */
+  isRunning: (run: { id: string; epoch: number }) => Promise<boolean>
+}
+
+export interface GuardParts extends RunGuard {
   token: string
   port: () => number
   /** The id of the login to which a session belongs; undefined for an unknown session. */
@@ -51,12 +61,32 @@ export const callerOf = (
   { token, loginOf }: Pick<GuardParts, 'token' | 'loginOf'>,
 ): string | undefined => (sameToken(given, token) ? 'owner' : loginOf(given))
 
+const refuse = (message: string): never => {
+  throw new AppError('UNAUTHORISED', message)
+}
+
+/** Only the token of that run, and only while it runs: neither the owner nor a browser acts in the name of an agent. */
+const checkRunToken = async (secret: string, wanted: string, { runTokens, isRunning }: RunGuard): Promise<void> => {
+  const run = runTokens?.runOf(secret)
+  if (run === undefined) return refuse(`this door needs the token of run ${wanted}, which only its agent has`)
+  if (run.id !== wanted) return refuse(`this token belongs to run ${run.id}, not to run ${wanted}`)
+  if (!(await isRunning(run))) refuse(`run ${run.id} has ended, and its token with it`)
+}
+
 export const guard =
   (parts: GuardParts): MiddlewareHandler =>
   async (context, next) => {
     checkAddress(context, parts.port())
     if (parts.isOpen(context.req.method, context.req.path)) return next()
-    if (callerOf(bearerOf(context), parts) === undefined)
+    const secret = bearerOf(context)
+    const run = parts.runOfRoute(context.req.method, context.req.path)
+    if (run !== undefined) {
+      await checkRunToken(secret, run, parts)
+      return next()
+    }
+    if (isRunToken(secret))
+      return refuse('this is the token of a run, which allows only the tools of that run; the owner decides here')
+    if (callerOf(secret, parts) === undefined)
       throw new AppError(
         'UNAUTHORISED',
         'the token is missing or wrong, or the session has ended; programs find the token in the file "token" of the state folder, a browser logs in with "unstuck login-url"',

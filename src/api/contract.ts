@@ -95,6 +95,11 @@ const actor = { by: said.exactOptional() }
 
 export const actorRequest = z.strictObject(actor).default({})
 
+/** Of the agent of a run; the runtime checks the content. */
+export const proposalRequest = z.looseObject({})
+export const progressRequest = z.strictObject({ text: said })
+export const questionRequest = z.strictObject({ question: said })
+
 export const retryRequest = z
   .strictObject({
     /** For every attempt from now on; an empty hint removes the present one. */
@@ -119,11 +124,21 @@ export const editRequest = z.strictObject({
 
 export type EditRequest = z.output<typeof editRequest>
 
-export const answerRequest = z.strictObject({
+const answerFields = {
   /** The id of a choice of the question. */
   choice: string.min(1).max(64),
   /** For a choice that takes a text. */
   input: said.exactOptional(),
+  /** For `approve_always`: the `seen` of the change that was shown. */
+  seen: string.max(64).exactOptional(),
+}
+export const answerRequest = z.strictObject({ ...answerFields, ...actor })
+/** Each is decided on its own: one that is refused holds no other up. */
+export const answersRequest = z.strictObject({
+  answers: z
+    .array(z.strictObject({ id: string.max(64), ...answerFields }))
+    .min(1)
+    .max(100),
   ...actor,
 })
 
@@ -200,7 +215,9 @@ export type {
 } from './responses/entities.ts'
 export type { NotificationJson } from './responses/notifications.ts'
 export type { GrantJson as Grant, GrantList, LearnedPathJson as LearnedPath } from './responses/grants.ts'
+export type { AlwaysChangeView, AnswerResults, InboxQuestion, InboxView } from './responses/inbox.ts'
 export type { RequeueJson as Requeue } from './responses/requeue.ts'
+export type { AgentQuestionView } from './responses/run-tool-responses.ts'
 export type { Challenge, LoginUrl, SessionKey, SessionView } from './responses/outcomes.ts'
 export type {
   ActivityView,

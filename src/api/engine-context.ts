@@ -25,7 +25,9 @@ import { mirrorRoot, openRemote } from '../workspace/remote.ts'
 import { remoteFromEnvironment } from '../workspace/remote-url.ts'
 import { openRepository } from '../workspace/repository.ts'
 import { openShadow } from '../workspace/shadow.ts'
+import { openRunTokens } from './run-token.ts'
 import { cacheDirOf, openStateDir, stateDirOf } from './state-dir.ts'
+import { toolAccessOf } from './tool-access.ts'
 
 export interface EngineOptions {
   root: string
@@ -151,5 +153,6 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
     stopping: signals.stopping,
     host: hostname(),
     machine: machineHere(),
+    runTools: toolAccessOf(stateDir, openRunTokens(stateDir)),
   }
 }

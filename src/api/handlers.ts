@@ -16,8 +16,11 @@ import {
   retryTask,
   taskNamed,
 } from '../runtime/people/commands.ts'
+import { answerQuestions } from '../runtime/people/answer-many.ts'
 import { answerQuestion } from '../runtime/people/answer-question.ts'
+import { showAlwaysChange } from '../runtime/people/approve-always.ts'
 import { approveTask } from '../runtime/people/approve.ts'
+import { lastReport } from '../runtime/agent/run-tools.ts'
 import { runPaths, type Context } from '../runtime/core/context.ts'
 import { requestEdit } from '../runtime/people/edit-task.ts'
 import { doctor } from '../runtime/people/doctor.ts'
@@ -27,6 +30,7 @@ import { storyOf } from '../runtime/people/explain.ts'
 import { harnessNamed } from '../runtime/harness/harness-choice.ts'
 import { removeExpired } from '../runtime/engine/retention.ts'
 import { createGoal } from '../runtime/goal/create-goal.ts'
+import { inboxView } from '../runtime/people/inbox.ts'
 import { createActivities } from '../runtime/people/run-activity.ts'
 import { notificationsView } from '../runtime/people/notification-view.ts'
 import { giveBackTask, takeOverTask } from '../runtime/people/take-over-task.ts'
@@ -54,6 +58,7 @@ import type { ExplainView } from './contract.ts'
 import type { Logins } from './logins.ts'
 import { grantHandlers } from './grant-handlers.ts'
 import { recoverySummary } from './proposal-summary.ts'
+import { runToolHandlers } from './run-tool-handlers.ts'
 import { sessionHandlers } from './session-handlers.ts'
 
 export interface HandlerParts {
@@ -176,6 +181,7 @@ const lists = (context: Context) =>
       await checkFilter(context, { goal })
       return pageOfEscalations(context.db, { after, limit, goalId: goal ?? null, pendingOnly: state === 'pending' })
     },
+    alwaysChange: async ({ id }) => showAlwaysChange(context, id),
     listEvents: async ({ query: { after, limit, goal = null, task = null, run = null } }) => {
       await checkFilter(context, { goal: goal ?? undefined, task: task ?? undefined, run: run ?? undefined })
       const found = await readEvents(context.db, { after, limit, goalId: goal, taskId: task, runId: run })
@@ -191,7 +197,7 @@ const runReads = (context: Context) => {
     getRun: async ({ id }) => runNamed(context.db, id),
     runActivity: async ({ id }) => {
       const run = await runNamed(context.db, id)
-      return activityOf(run, driverOf(run))
+      return { ...activityOf(run, driverOf(run)), report: await lastReport(context.db, run) }
     },
     runChecks: async ({ id }) => {
       const run = await runNamed(context.db, id)
@@ -217,6 +223,7 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
       store,
     }),
     status: async ({ query }) => statusView(context.db, query.ended, viewOptions(context)),
+    inbox: async () => inboxView(context.db),
     metrics: async () => metrics(context),
     report: async ({ query }) => reportView(context.db, new Date(query.since), viewOptions(context)),
     doctor: async () => doctor(context),
@@ -258,6 +265,13 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     giveBackTask: async ({ id, body }) => shownTask(context, await giveBackTask(context, id, body)),
     cancelTask: async ({ id }) => shownTask(context, await cancelTask(context, id, engine.cancelRunning)),
     answerQuestion: async ({ id, body }) => answerQuestion(context, { id, ...body }, engine.cancelRunning),
+    answerQuestions: async ({ body: { answers, by } }) => ({
+      results: await answerQuestions(
+        context,
+        answers.map((answer) => ({ ...answer, by })),
+        engine.cancelRunning,
+      ),
+    }),
     resume: async ({ body }) => resumeGoals(context, body.goal),
     restore: async ({ body }) => restoreSnapshot(context.shadow, body),
     clean: async ({ body }) => removeExpired(context, body.dryRun),
@@ -282,6 +296,7 @@ export const handlersOf = (parts: HandlerParts) => {
     ...reads(parts),
     ...changes(parts),
     ...grantHandlers(parts.context),
+    ...runToolHandlers(parts.context),
     ...sessionHandlers(parts.logins, parts.port),
   }
   return handlers satisfies Conforming<typeof handlers>

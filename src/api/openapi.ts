@@ -128,7 +128,7 @@ const operationOf = (name: string, route: Route, plain: ReturnType<typeof conver
     ? {}
     : { requestBody: { required: !mayBeAbsent(route.body), content: json(plain(route.body, 'input')) } }),
   responses: { [route.status]: responseOf(route, plain), ...errorResponses(route) },
-  ...(route.access === 'open' ? { security: [] } : {}),
+  ...(route.access === 'owner' ? {} : { security: route.access === 'open' ? [] : [{ run: [] }] }),
 })
 
 export const openapiPath = (path: string): string => path.replaceAll(/:(\w+)/g, '{$1}')
@@ -152,6 +152,11 @@ export const openapiDocument = (version: string): Json => {
           type: 'http',
           scheme: 'bearer',
           description: 'The file "token" of the state folder, or the token of a session, which ends with the engine.',
+        },
+        run: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The token of one run, which only its agent gets, as UNSTUCK_RUN_TOKEN. It ends with the run.',
         },
       },
     },

@@ -5,10 +5,13 @@
 import { z } from 'zod'
 import type { ErrorCode } from '../errors.ts'
 import * as contract from './contract.ts'
+import { change, list, ofRun, open, read } from './route-forms.ts'
 import * as entities from './responses/entities.ts'
 import * as grants from './responses/grants.ts'
 import { notificationSchema } from './responses/notifications.ts'
+import * as inbox from './responses/inbox.ts'
 import { requeue } from './responses/requeue.ts'
+import * as runTools from './responses/run-tool-responses.ts'
 import * as outcomes from './responses/outcomes.ts'
 import * as views from './responses/views.ts'
 
@@ -24,8 +27,8 @@ export interface Route {
   answer: z.ZodType | null
   /** In addition to the common ones. */
   errors: readonly ErrorCode[]
-  /** `open` = without a token or session. */
-  access: 'owner' | 'open'
+  /** `open` = without a token or session; `run` = with the token of the run that the path names, and no other. */
+  access: 'owner' | 'open' | 'run'
   /** `person` = refused when it comes from a program that a run started. */
   caller: 'person' | 'anyone'
   /** Why a route that changes something is open to programs of a run. A test demands it. */
@@ -33,55 +36,6 @@ export interface Route {
   /** The header `Link` names the next page. */
   paged: boolean
 }
-
-const read = <Path extends string, Query extends z.ZodObject, Answer extends z.ZodType>(
-  path: Path,
-  summary: string,
-  query: Query,
-  answer: Answer,
-) => ({
-  method: 'GET' as const,
-  path,
-  summary,
-  query,
-  body: null,
-  status: 200 as const,
-  answer,
-  errors: path.includes(':id') ? (['NOT_FOUND'] as const) : ([] as const),
-  access: 'owner' as const,
-  caller: 'anyone' as const,
-  paged: false,
-})
-
-/** NOT_FOUND, because a filter by an unknown id is refused. */
-const list = <Path extends string, Query extends z.ZodObject, Answer extends z.ZodType>(
-  path: Path,
-  summary: string,
-  query: Query,
-  answer: Answer,
-) => ({ ...read(path, summary, query, z.array(answer)), errors: ['NOT_FOUND'] as const, paged: true })
-
-const change = <Path extends string, Body extends z.ZodType | null, Answer extends z.ZodType>(
-  path: Path,
-  summary: string,
-  body: Body,
-  answer: Answer,
-) => ({
-  method: 'POST' as const,
-  path,
-  summary,
-  query: contract.noQuery,
-  body,
-  status: 200 as const,
-  answer,
-  errors: path.includes(':id') ? (['NOT_FOUND', 'ILLEGAL', 'STALE'] as const) : ([] as readonly ErrorCode[]),
-  access: 'owner' as const,
-  caller: 'person' as const,
-  paged: false,
-})
-
-/** Served without a token or session. */
-const open = <Row extends object>(row: Row): Omit<Row, 'access'> & { access: 'open' } => ({ ...row, access: 'open' })
 
 const none = contract.noQuery
 
@@ -130,6 +84,7 @@ export const routes = {
     none,
     views.metrics,
   ),
+  inbox: read('/inbox', 'The open questions, numbered and grouped by their cause', contract.noQuery, inbox.inbox),
   report: read(
     '/report',
     'What landed, recovered, waits and was spent since a time',
@@ -159,6 +114,28 @@ export const routes = {
   ),
   runLog: read('/runs/:id/log', 'Output and tool calls of the agent, from a cursor', contract.logQuery, views.log),
   runDiff: read('/runs/:id/diff', 'What a run changed, as a patch of at most 1 MiB', none, views.diff),
+  proposeRecovery: ofRun(
+    change(
+      '/runs/:id/proposal',
+      'An agent proposes a command that repairs the environment of its checks',
+      contract.proposalRequest,
+      runTools.proposed,
+    ),
+  ),
+  reportProgress: ofRun(
+    change('/runs/:id/progress', 'An agent reports its progress', contract.progressRequest, runTools.reported),
+  ),
+  askPerson: ofRun(
+    change(
+      '/runs/:id/question',
+      'An agent asks a person, once in its run',
+      contract.questionRequest,
+      runTools.agentQuestion,
+    ),
+  ),
+  readReply: ofRun(
+    read('/runs/:id/question', 'The question of an agent, and its answer', none, runTools.agentQuestion),
+  ),
   listRecoveries: list('/recoveries', 'Recoveries', contract.recoveriesQuery, entities.recovery),
   listRequeues: list(
     '/requeues',
@@ -167,6 +144,15 @@ export const routes = {
     requeue,
   ),
   listEscalations: list('/escalations', 'Questions to a person', contract.escalationsQuery, entities.escalation),
+  alwaysChange: {
+    ...read(
+      '/escalations/:id/always',
+      'What the choice `approve_always` of a question would change in the configuration',
+      none,
+      inbox.alwaysChange,
+    ),
+    errors: ['NOT_FOUND', 'CONFIG_INVALID'] as const,
+  },
   listEvents: {
     ...list('/events', 'Events, as JSON or as a stream', contract.eventsQuery, entities.eventSchema),
     errors: ['NOT_FOUND', 'TOO_MANY'] as const,
@@ -224,11 +210,20 @@ export const routes = {
     entities.taskSchema,
   ),
   cancelTask: change('/tasks/:id/cancel', 'Cancels a task', null, entities.taskSchema),
-  answerQuestion: change(
-    '/escalations/:id/answer',
-    'Carries out a choice of a question; for `take_over`, `line` opens the folder of the task',
-    contract.answerRequest,
-    entities.answered,
+  answerQuestion: {
+    ...change(
+      '/escalations/:id/answer',
+      'Carries out a choice of a question; for `take_over`, `line` opens the folder of the task',
+      contract.answerRequest,
+      entities.answered,
+    ),
+    errors: ['NOT_FOUND', 'ILLEGAL', 'STALE', 'CONFIG_INVALID'] as const,
+  },
+  answerQuestions: change(
+    '/escalations/answers',
+    'Carries out a choice of each of several questions, at most 100; each has a result of its own',
+    contract.answersRequest,
+    inbox.answerResults,
   ),
   resume: {
     ...change('/resume', 'Resumes one or all paused goals', contract.resumeRequest, z.array(entities.goalSchema)),

@@ -16,6 +16,7 @@ import { createDashboard, dashboardPlace } from './dashboard.ts'
 import { openContext, type EngineOptions } from './engine-context.ts'
 import { createEventHub, type EventHub, type HubOptions } from './event-hub.ts'
 import { openPersistedLogins } from './persisted-logins.ts'
+import { openRunTokens } from './run-token.ts'
 import { readToken, startApi, writeAddress } from './listen.ts'
 import { createStreamLimits } from './limits.ts'
 import { createLogins } from './logins.ts'
@@ -84,6 +85,7 @@ const openApi = ({ context, engine, hub }: Running, options: ServeOptions, stop:
     logins: createLogins(context.clock.now, keepsakes),
     streams: createStreamLimits(),
     token: readToken(context.stateDir),
+    runTokens: openRunTokens(context.stateDir),
     store: storeName(configuredDatabase(options.environment, context.repository.id)),
     version: options.version,
     shutdown: () => setImmediate(stop),

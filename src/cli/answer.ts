@@ -1,19 +1,20 @@
 /** The work of `unstuck answer`: finds the question, then shows it or sends the choice. */
-import type { Answered, Escalation } from '../api/contract.ts'
+import type { AlwaysChangeView, Answered, Escalation } from '../api/contract.ts'
 import { questionLines } from '../domain/question-lines.ts'
 import { AppError, exitCodes } from '../errors.ts'
+import { alwaysLines } from './always-lines.ts'
 import type { JsonOption } from './command-options.ts'
 import type { Client } from './engine/client.ts'
 import { connectToExisting } from './engine/connect.ts'
 import { printLine, printJson, type Io } from './io.ts'
-import { safe } from './render.ts'
+import { createPaint, safe } from './render.ts'
 import { showTakenOver } from './take-over.ts'
 import { userName } from './user-name.ts'
 
 type Choice = Escalation['choices'][number]
 type InputName = NonNullable<Choice['input']>['name']
 
-export type AnswerOptions = JsonOption & Partial<Record<InputName, string>>
+export type AnswerOptions = JsonOption & Partial<Record<InputName, string>> & { seen?: string }
 
 const inputNames: readonly InputName[] = ['hint', 'check', 'paths', 'model', 'text', 'command', 'note']
 
@@ -55,6 +56,21 @@ const show = (io: Io, question: Escalation, options: AnswerOptions): number => {
   return exitCodes.needsPerson
 }
 
+/** By its id, or by its number in the list of choices, which never changes. */
+const chosenOf = ({ choices }: Escalation, chosen: string): Choice | undefined =>
+  choices.find(({ id }) => id === chosen) ?? (/^[1-9]\d?$/.test(chosen) ? choices[Number(chosen) - 1] : undefined)
+
+/** Nothing is written that was not shown: without `--seen`, the change is only shown. */
+const showChange = async (io: Io, client: Client, { id }: Escalation, options: AnswerOptions): Promise<number> => {
+  const change = await client.get<AlwaysChangeView>(`/escalations/${id}/always`)
+  if (options.json === true) printJson(io, change)
+  else {
+    for (const text of alwaysLines(createPaint(io.colours), change)) printLine(io, text)
+    printLine(io, `To write this and run the command: unstuck answer ${id} always --seen ${change.seen}`)
+  }
+  return exitCodes.needsPerson
+}
+
 export const answerCommand = async (
   io: Io,
   { id, choice: chosen }: { id: string; choice: string | undefined },
@@ -63,11 +79,17 @@ export const answerCommand = async (
   const client = await connectToExisting(io)
   const question = await questionOf(client, id)
   if (chosen === undefined) return show(io, question, options)
-  const choice = question.choices.find((candidate) => candidate.id === chosen)
+  const choice = chosenOf(question, chosen)
   const input = inputOf(choice, options)
   if (choice?.input?.required === true && choice.input.suggested === null && input === undefined)
     throw new AppError('USAGE', `the choice "${choice.id}" needs a value: ${choice.command}`)
-  const request = { choice: chosen, ...(input === undefined ? {} : { input }), by: userName() }
+  const { seen } = options
+  if (choice?.kind === 'approve_always' && seen === undefined) return showChange(io, client, question, options)
+  const request = {
+    ...{ choice: choice?.id ?? chosen, by: userName() },
+    ...(input === undefined ? {} : { input }),
+    ...(seen === undefined ? {} : { seen }),
+  }
   const answered = await client.post<Answered>(`/escalations/${question.id}/answer`, request)
   if (options.json === true) printJson(io, answered)
   else if (answered.line !== null) showTakenOver(io, answered.taskId ?? '', answered.line)

@@ -6,7 +6,7 @@ import { jsonError, type Io } from './io.ts'
 const statuses: Record<string, number> = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
 
 /** Services: a signal is their normal way to end, and they return their own status. */
-const services = new Set(['up', 'engine', 'worker', 'sim', 'stop'])
+const services = new Set(['up', 'engine', 'worker', 'sim', 'stop', 'mcp'])
 
 /** These commands first end the processes that they started, however long that takes. */
 const parents = new Set(['exec', 'demo'])

@@ -14,6 +14,8 @@ export const escalationKinds = [
   'recovery_failed',
   'recovery_unknown_outcome',
   'invalid_proposal',
+  // An agent asked it during its run. Every other question is asked when the task cannot go on.
+  'agent_question',
 ] as const
 export type EscalationKind = (typeof escalationKinds)[number]
 
@@ -27,10 +29,12 @@ export const choiceKinds = [
   'change_check',
   'commit_fix',
   'approve_recovery',
+  'approve_always',
   'edit_recovery',
   'reject_recovery',
   'resolve_recovery',
   'hint',
+  'reply',
   'take_over',
   'approve',
   'retry',
@@ -63,8 +67,12 @@ type ChoiceData =
   | { kind: 'allow_directory'; directory: string }
   | { kind: 'change_check'; check: string; source: string }
   | { kind: 'commit_fix' }
-  | { kind: 'approve_recovery' | 'edit_recovery' | 'reject_recovery' | 'resolve_recovery'; proposal: string }
+  | {
+      kind: 'approve_recovery' | 'approve_always' | 'edit_recovery' | 'reject_recovery' | 'resolve_recovery'
+      proposal: string
+    }
   | { kind: 'hint'; task?: string }
+  | { kind: 'reply' }
   | { kind: 'take_over'; runId: string }
   | { kind: 'approve' }
   | { kind: 'retry' }
@@ -128,6 +136,7 @@ export const escalationFlow = {
     answered('cancel', 'rejected'),
     answered('resume', 'resolved'),
     answered('hint', 'approved'),
+    answered('reply', 'approved'),
     answered('widen', 'resolved'),
     answered('leave_out', 'resolved'),
     answered('edit', 'resolved'),
@@ -137,6 +146,7 @@ export const escalationFlow = {
     answered('commit_fix', 'resolved'),
     answered('take_over', 'resolved'),
     answered('approve_recovery', 'approved'),
+    answered('approve_always', 'approved'),
     answered('edit_recovery', 'approved'),
     answered('reject_recovery', 'rejected'),
     answered('resolve_recovery', 'resolved'),

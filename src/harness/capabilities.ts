@@ -16,6 +16,8 @@ export interface Capabilities {
   callStarts: boolean
   tokens: boolean
   cost: boolean
+  /** Starts a server of tools (MCP) that only its launch names, and lets its tools be used unattended. Absent = not measured. */
+  toolServer?: true
   /** Where it reports its own retries while they last. */
   retries: 'events' | 'stderr' | 'none'
 }

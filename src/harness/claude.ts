@@ -8,6 +8,7 @@ import { claudeStderrError } from './claude-errors.ts'
 import { readClaude } from './claude-events.ts'
 import type { Driver, LaunchLine, LaunchRequest, QuestionRequest } from './driver.ts'
 import { folderIn, type LoginTraces } from './cli-login.ts'
+import { serverEntry, serverFile, toolServerName } from './tool-server.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { narrowedArgs, withoutModel } from './narrowed-args.ts'
 import { grantRulesOf, toolRulesOf } from './tool-rules.ts'
@@ -36,8 +37,13 @@ const ruleOf = (command: string): string[] =>
 const editRule = (_tool: string, workspace: string): string | undefined =>
   /[()[\]{}*?!\\,\r\n]/.test(workspace) ? undefined : `Edit(/${workspace}/**)`
 
+const toolRule = (tool: string): string => `mcp__${toolServerName}__${tool}`
+
 const launch = (request: LaunchRequest): LaunchLine => {
-  const rules = [...request.commands.flatMap(ruleOf), ...request.toolRules]
+  const { toolServer: server } = request
+  const ownTools = (server?.tools ?? []).map(toolRule)
+  const rules = [...request.commands.flatMap(ruleOf), ...request.toolRules, ...ownTools]
+  const file = server === undefined ? undefined : serverFile(server, serverEntry(server))
   return {
     // The prompt directly follows -p, because --add-dir and --allowedTools take every argument behind them.
     argv: [
@@ -50,11 +56,14 @@ const launch = (request: LaunchRequest): LaunchLine => {
       ...(request.resumeSession === undefined ? [] : ['--resume', request.resumeSession]),
       ...(request.model === undefined ? [] : ['--model', request.model]),
       ...openedDirs(request).flatMap((dir) => ['--add-dir', dir]),
+      // In addition to the user's own servers, which keep working.
+      ...(file === undefined ? [] : ['--mcp-config', file.path]),
       ...(rules.length === 0 ? [] : ['--allowedTools', ...new Set(rules)]),
     ],
     // A session can only be resumed from the folder it was started in.
     cwd: request.workspace,
     env: { DISABLE_AUTOUPDATER: '1' },
+    ...(file === undefined ? {} : { files: [file] }),
     stdinFile: null,
   }
 }
@@ -164,7 +173,7 @@ export const claude: Driver = {
       version: '2.1.197',
       capabilities: {
         ...{ resume: true, directories: true, commands: 'task', toolRules: true, callStarts: true },
-        ...{ tokens: true, cost: true, retries: 'events' },
+        ...{ tokens: true, cost: true, retries: 'events', toolServer: true },
       },
     },
   ],

@@ -6,9 +6,10 @@ import { codexRefusalWords, codexRemedy } from './codex-denials.ts'
 import { codexStderrError } from './codex-errors.ts'
 import { readCodex } from './codex-events.ts'
 import type { Capabilities, MeasuredVersion } from './capabilities.ts'
-import type { Driver, LaunchLine, LaunchRequest, QuestionRequest } from './driver.ts'
+import type { Driver, LaunchLine, LaunchRequest, QuestionRequest, ToolServer } from './driver.ts'
 import { folderIn, type LoginTraces } from './cli-login.ts'
 import { textAt, type JsonObject } from './json-line.ts'
+import { toolServerName, toolServerStartSeconds } from './tool-server.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { narrowedArgs, withoutModel } from './narrowed-args.ts'
 import { emptyTranscript, hasFailingExit, concludeFailed, concludeFinal } from './transcript.ts'
@@ -22,6 +23,20 @@ import {
   type UserCommand,
 } from './user-command.ts'
 
+/** TOML strings and arrays have the form of JSON here. `env_vars` names what the server inherits; everything else is withheld from it. */
+const withServer = ({ command: argv, variables, callSeconds }: ToolServer): string[] => {
+  const [command, ...args] = argv
+  const key = `mcp_servers.${toolServerName}`
+  const settings: Record<string, unknown> = {
+    command,
+    args,
+    env_vars: variables,
+    startup_timeout_sec: toolServerStartSeconds,
+    tool_timeout_sec: callSeconds,
+  }
+  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${key}.${name}=${JSON.stringify(value)}`])
+}
+
 const launch = (request: LaunchRequest): LaunchLine => ({
   // Every flag comes before `resume`, which rejects flags behind it; a resumed thread does not remember its sandbox.
   argv: [
@@ -32,6 +47,7 @@ const launch = (request: LaunchRequest): LaunchLine => ({
     ...(request.model === undefined ? [] : ['-m', request.model]),
     ...['-s', request.unrestricted === true ? 'danger-full-access' : 'workspace-write'],
     ...request.extraArgs,
+    ...(request.toolServer === undefined ? [] : withServer(request.toolServer)),
     ...openedDirs(request).flatMap((dir) => ['--add-dir', dir]),
     ...(request.skipGitCheck ? ['--skip-git-repo-check'] : []),
     ...(request.resumeSession === undefined ? [] : ['resume', request.resumeSession]),
@@ -111,7 +127,7 @@ const measured: readonly MeasuredVersion[] = [
   { version: '0.34.0', capabilities: { ...flagsOnly, resume: false } },
   { version: '0.42.0', capabilities: flagsOnly },
   { version: '0.80.0', capabilities: events },
-  { version: '0.169.0', capabilities: events },
+  { version: '0.169.0', capabilities: { ...events, toolServer: true } },
 ]
 
 const login: LoginTraces = {

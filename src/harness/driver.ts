@@ -10,6 +10,21 @@ import type { DriverName } from './names.ts'
 import type { Refused } from './remedy-words.ts'
 import type { UserCommand } from './user-command.ts'
 
+/** The MCP server of a run's own tools, which the CLI starts for this launch alone. */
+export interface ToolServer {
+  command: string[]
+  /** Names of its tools. */
+  tools: readonly string[]
+  /** Variables that it needs, all in the environment of the launch. Their values stand in no argument and no file. */
+  variables: string[]
+  /** The longest call of a tool. */
+  callSeconds: number
+  /** Folder of the run for a file of settings, outside of what the agent is told to write. */
+  folder: string
+  /** A variable of the environment of the launch. */
+  inherited(name: string): string | undefined
+}
+
 /** Everything that can differ between two launches of a run. Corrections accumulate in it. */
 export interface LaunchRequest {
   /** Capabilities of this version of the CLI, so that it gets no flag that it does not know. */
@@ -39,6 +54,8 @@ export interface LaunchRequest {
   extraArgs: string[]
   /** `argument`, `stdin` or `file`: how the `command` driver hands over the prompt. */
   promptMode?: 'argument' | 'stdin' | 'file'
+  /** Absent = no tools, or this version of the CLI cannot take them. */
+  toolServer?: ToolServer
 }
 
 /** A question: the prompt asks for one answer, and the launch may only read. It always begins a fresh session. */
@@ -55,6 +72,8 @@ export interface LaunchLine {
   cwd: string
   /** Added to the allow-listed environment. */
   env: Record<string, string>
+  /** Files that the launch names, written before it. */
+  files?: readonly { path: string; text: string }[]
   /** Standard input is a file or empty, never an open pipe: two CLIs hang on one. */
   stdinFile: string | null
 }
@@ -254,6 +273,8 @@ export interface Driver {
    * its name. Absent = the read-only mode has a switch for all of them, or starts none.
    */
   toolServers?: { args: string[]; namesIn(output: string): string[] }
+  /** Files of this machine that `toolServer` would hide from the CLI: where one exists, the launch gets no tools. */
+  toolServerHides?: readonly string[]
   /** The answer to a question is the whole standard output, because there is no final event. Absent = the final event has it. */
   answersOnStdout?: true
   /** Arguments with which a person continues this session in their own terminal. Absent = the CLI cannot. */

@@ -9,6 +9,7 @@ import type {
   LaunchLine,
   LaunchRequest,
   QuestionRequest,
+  ToolServer,
   Transcript,
   ReportedError,
 } from './driver.ts'
@@ -16,6 +17,7 @@ import { geminiRefusalWords, geminiRemedy } from './gemini-denials.ts'
 import { geminiStderrError } from './gemini-errors.ts'
 import { readGemini } from './gemini-events.ts'
 import type { LoginTraces } from './cli-login.ts'
+import { serverEntry, serverFile } from './tool-server.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { narrowedArgs, withoutModel } from './narrowed-args.ts'
 import { grantRulesOf, toolRulesOf } from './tool-rules.ts'
@@ -41,6 +43,20 @@ const isNameable = (dir: string): boolean => !dir.includes(',')
 /** Without it the program starts itself again as a child, swallows SIGTERM and leaves the child behind on SIGKILL. */
 const programEnv = { GEMINI_CLI_NO_RELAUNCH: 'true' }
 
+/**
+ * The settings with the lowest rank, which no user has: theirs, the project's and the system's stay as they are and may say otherwise.
+ * Without `trust` each call would be asked about, and nobody is there.
+ */
+const settingsWith = (server: ToolServer): Required<Pick<LaunchLine, 'env' | 'files'>> => {
+  const file = serverFile(server, { ...serverEntry(server), timeout: server.callSeconds * 1000, trust: true })
+  return { env: { ...programEnv, GEMINI_CLI_SYSTEM_DEFAULTS_PATH: file.path }, files: [file] }
+}
+
+const systemDefaults = [
+  '/etc/gemini-cli/system-defaults.json',
+  '/Library/Application Support/GeminiCli/system-defaults.json',
+]
+
 const launch = (request: LaunchRequest): LaunchLine => ({
   argv: [
     ...(request.program ?? ['gemini']),
@@ -60,7 +76,7 @@ const launch = (request: LaunchRequest): LaunchLine => ({
   ],
   // A session can only be resumed from the folder it was started in.
   cwd: request.workspace,
-  env: programEnv,
+  ...(request.toolServer === undefined ? { env: programEnv } : settingsWith(request.toolServer)),
   stdinFile: null,
 })
 
@@ -181,13 +197,14 @@ export const gemini: Driver = {
       version: '0.61.0',
       capabilities: {
         ...{ resume: true, directories: true, commands: 'task', toolRules: true, callStarts: true },
-        ...{ tokens: true, cost: false, retries: 'stderr' },
+        ...{ tokens: true, cost: false, retries: 'stderr', toolServer: true },
       },
     },
   ],
   login,
   launch,
   question,
+  toolServerHides: systemDefaults,
   openSession: (session) => ['--resume', session],
   // The CLI checks the workspace's bounds separately, so a rule for a tool's name opens nothing outside.
   toolRules: toolRulesOf({ ...tools, editRule: (tool) => tool }),

@@ -3,11 +3,21 @@
  * Facts were measured on 1.18.33.
  */
 import { join } from 'node:path'
-import type { AgentExit, Driver, LaunchLine, LaunchRequest, QuestionRequest, Transcript, Conclusion } from './driver.ts'
+import type {
+  AgentExit,
+  Driver,
+  LaunchLine,
+  LaunchRequest,
+  QuestionRequest,
+  ToolServer,
+  Transcript,
+  Conclusion,
+} from './driver.ts'
 import { opencodeLogCause, opencodeStderrError } from './opencode-errors.ts'
 import { readOpencode } from './opencode-events.ts'
 import { folderIn, type LoginTraces } from './cli-login.ts'
 import { opencodeRefusalWords, opencodeRemedy, permissionRejected } from './opencode-denials.ts'
+import { toolServerName, toolServerStartSeconds, variableReferences } from './tool-server.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { narrowedArgs, withoutModel } from './narrowed-args.ts'
 import { emptyTranscript, hasFailingExit, concludeFailed, concludeFinal } from './transcript.ts'
@@ -24,11 +34,16 @@ import {
 
 const openedBy = (dirs: readonly string[]) => Object.fromEntries(dirs.map((dir) => [`${dir}/**`, 'allow']))
 
+interface Widened {
+  unrestricted?: boolean | undefined
+  ownTools?: Record<string, 'allow'>
+}
+
 /**
  * Passed in the environment, which takes precedence over the user's files and changes none of them. The last matching rule decides,
  * so general denials come before the exceptions.
  */
-const permissionsOf = (dirs: string[], unrestricted = false): string =>
+const permissionsOf = (dirs: string[], { unrestricted = false, ownTools = {} }: Widened): string =>
   JSON.stringify({
     read: unrestricted
       ? { '*': 'allow' }
@@ -50,9 +65,47 @@ const permissionsOf = (dirs: string[], unrestricted = false): string =>
     doom_loop: 'allow',
     plan_enter: 'deny',
     plan_exit: 'deny',
+    ...ownTools,
   })
 
-const launch = (request: LaunchRequest): LaunchLine => ({
+const entryOf = (server: ToolServer) => ({
+  type: 'local',
+  command: server.command,
+  environment: variableReferences(server, (name) => `{env:${name}}`),
+  enabled: true,
+  timeout: Math.max(toolServerStartSeconds, server.callSeconds) * 1000,
+})
+
+/** The configuration of the user's environment with the server added; undefined = that is no JSON object, and stays as it is. */
+const configWith = (server: ToolServer): string | undefined => {
+  try {
+    const own: unknown = JSON.parse(server.inherited('OPENCODE_CONFIG_CONTENT') || '{}')
+    if (typeof own !== 'object' || own === null || Array.isArray(own)) return undefined
+    const { mcp = {} } = own as { mcp?: object }
+    return JSON.stringify({ ...own, mcp: { ...mcp, [toolServerName]: entryOf(server) } })
+  } catch {
+    return undefined // the CLI reads JSON with comments as well, and reports what is wrong with it
+  }
+}
+
+const launch = (request: LaunchRequest): LaunchLine => {
+  const { toolServer: server } = request
+  const content = server === undefined ? undefined : configWith(server)
+  const line = lineOf(request)
+  if (server === undefined || content === undefined) return line
+  const ownTools = Object.fromEntries(server.tools.map((tool) => [`${toolServerName}_${tool}`, 'allow' as const]))
+  const { unrestricted } = request
+  return {
+    ...line,
+    env: {
+      ...line.env,
+      OPENCODE_CONFIG_CONTENT: content,
+      OPENCODE_PERMISSION: permissionsOf(openedDirs(request), { unrestricted, ownTools }),
+    },
+  }
+}
+
+const lineOf = (request: LaunchRequest): LaunchLine => ({
   argv: [
     ...(request.program ?? ['opencode']),
     'run',
@@ -67,7 +120,7 @@ const launch = (request: LaunchRequest): LaunchLine => ({
   ],
   cwd: request.workspace,
   env: {
-    OPENCODE_PERMISSION: permissionsOf(openedDirs(request), request.unrestricted),
+    OPENCODE_PERMISSION: permissionsOf(openedDirs(request), { unrestricted: request.unrestricted }),
     OPENCODE_DISABLE_AUTOUPDATE: 'true',
   },
   // The CLI reads standard input to its end before anything else.
@@ -217,7 +270,7 @@ export const opencode: Driver = {
       version: '1.18.33',
       capabilities: {
         ...{ resume: true, directories: true, commands: 'any', toolRules: false, callStarts: false },
-        ...{ tokens: true, cost: true, retries: 'none' },
+        ...{ tokens: true, cost: true, retries: 'none', toolServer: true },
       },
     },
   ],

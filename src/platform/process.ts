@@ -65,7 +65,7 @@ export const startTimeOf = (pid: number): string | undefined => {
 }
 
 /** Undefined when the process has ended or the system does not report it. */
-export const parentOf = (pid: number): number | undefined => (isLinux ? readStat(pid)?.parent : undefined)
+export const parentPidOf = (pid: number): number | undefined => (isLinux ? readStat(pid)?.parent : undefined)
 
 export const identityOf = (pid: number): ProcessIdentity | undefined => {
   const startTime = startTimeOf(pid)

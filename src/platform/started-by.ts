@@ -5,7 +5,7 @@
  */
 import { markInGroup, markInLimits } from './mark.ts'
 import { isLinux, readOrUndefined } from './proc.ts'
-import { parentOf } from './process.ts'
+import { parentPidOf } from './process.ts'
 
 export interface Sign {
   pid: number
@@ -23,7 +23,7 @@ const variable = (pid: number, name: string): string | undefined =>
 /** The process and its parents, nearest first. */
 const lineOf = (pid: number): number[] => {
   const line: number[] = []
-  for (let at: number | undefined = pid; at !== undefined && at > 1 && !line.includes(at); at = parentOf(at))
+  for (let at: number | undefined = pid; at !== undefined && at > 1 && !line.includes(at); at = parentPidOf(at))
     line.push(at)
   return line
 }

@@ -1,7 +1,7 @@
 /** All statements on escalations. */
 import { escalationFlow, type ChoiceKind, type Escalation } from '../domain/escalation.ts'
 import { transitionOf } from '../domain/flow.ts'
-import { fromRow, json, firstRow, sql, stale, type MoveResult, type Queryable } from './db.ts'
+import { fromRow, json, firstRow, mustSucceed, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 import { notifyOfAnswer, notifyOfQuestion } from './notification.ts'
 
@@ -12,9 +12,13 @@ export type NewEscalation = Pick<
   'id' | 'goalId' | 'taskId' | 'runId' | 'kind' | 'happened' | 'tried' | 'question' | 'details' | 'choices'
 >
 
-/** Stores a question to a person, with its event and its notifications. */
+/**
+ * Stores a question to a person, with its event and its notifications. A task has one question at a time: what its agent asked no
+ * longer applies when something else stops the task.
+ */
 export const openEscalation = async (tx: Queryable, escalation: NewEscalation): Promise<void> => {
   const { id, goalId, taskId, runId, kind, happened, tried, question, details, choices } = escalation
+  if (taskId !== null) await expireAgentQuestion(tx, taskId)
   await tx.query(sql`
     insert into escalation (id, goal_id, task_id, run_id, kind, happened, tried, question, details, choices, state)
     values (${id}, ${goalId}, ${taskId}, ${runId}, ${kind}, ${happened}, ${json(tried)}::jsonb, ${question}, ${details},
@@ -28,6 +32,14 @@ export const openEscalation = async (tx: Queryable, escalation: NewEscalation): 
   })
   await notifyOfQuestion(tx, escalation)
 }
+
+/** The questions that the agent of a run asked. */
+export const agentQuestionsOf = async (db: Queryable, runId: string): Promise<Escalation[]> =>
+  (
+    await db.query<object>(
+      sql`select * from escalation where run_id = ${runId} and kind = 'agent_question' order by created_at`,
+    )
+  ).map(read)
 
 export const listEscalations = async (
   db: Queryable,
@@ -71,4 +83,10 @@ export const answerEscalation = async (
   })
   await notifyOfAnswer(tx, escalation, trigger)
   return { ok: true, value: read(row) }
+}
+
+/** Closes the open question of a task's agent, because nothing waits for its answer any more. */
+export const expireAgentQuestion = async (tx: Queryable, taskId: string): Promise<void> => {
+  const pending = await pendingEscalationOf(tx, taskId)
+  if (pending?.kind === 'agent_question') mustSucceed(await answerEscalation(tx, pending, 'overtaken'))
 }

@@ -77,6 +77,32 @@ export const readEvents = async (db: Queryable, filter: EventFilter): Promise<St
   return rows.map((row) => fromRow<StoredEvent>(row))
 }
 
+interface OfRun {
+  id: string
+  /** Events are indexed by their task. */
+  taskId: string
+}
+
+/** The newest event of one type of a run. */
+export const newestEventOf = async (db: Queryable, run: OfRun, type: string): Promise<StoredEvent | undefined> => {
+  const row = await firstRow<object>(
+    db,
+    sql`select * from event where task_id = ${run.taskId} and run_id = ${run.id} and type = ${type}
+      order by id desc limit 1`,
+  )
+  return row === undefined ? undefined : fromRow<StoredEvent>(row)
+}
+
+/** How many events of one type a run recorded in the last minute. */
+export const eventsOfMinute = async (db: Queryable, run: OfRun, type: string): Promise<number> =>
+  (
+    await firstRow<{ count: number }>(
+      db,
+      sql`select count(*)::int as count from event where task_id = ${run.taskId} and run_id = ${run.id}
+        and type = ${type} and at > unstuck_now() - interval '1 minute'`,
+    )
+  )?.count ?? 0
+
 /** The id of the newest event; 0 = there is none. */
 export const lastEventId = async (db: Queryable): Promise<number> =>
   (await firstRow<{ id: number }>(db, sql`select coalesce(max(id), 0)::float8 as id from event`))?.id ?? 0

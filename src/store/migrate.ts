@@ -20,7 +20,8 @@ import { migration as takenOver } from './migrations/0014-taken-over.ts'
 import { migration as policy } from './migrations/0015-policy.ts'
 import { migration as proposals } from './migrations/0016-proposals.ts'
 import { migration as notification } from './migrations/0017-notification.ts'
-import { migration as goalExport } from './migrations/0019-goal-export.ts'
+import { migration as goalExport } from './migrations/0018-goal-export.ts'
+import { migration as agentQuestion } from './migrations/0019-agent-question.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -40,6 +41,7 @@ export const migrations: readonly string[] = [
   proposals,
   notification,
   goalExport,
+  agentQuestion,
 ]
 
 const uniqueViolation = '23505'

@@ -222,8 +222,8 @@ export const resetExecutionCount = async (tx: Queryable, goalId: string): Promis
 
 /** A person decided in another way than by an answer about the command, for example with a retry. */
 export const closeAskedProposals = async (tx: Queryable, taskId: string, method: string): Promise<void> => {
-  const rows = await tx.query<object>(
-    sql`update recovery_proposal set state = 'rejected', decided_at = unstuck_now() where task_id = ${taskId} and state = 'asked' returning *`,
-  )
-  for (const row of rows) await appendResolved(tx, readRow(row), { by: 'human', method, note: '' })
+  for (const { id } of (await proposalsOf(tx, { taskId })).filter(({ state }) => state === 'asked')) {
+    const closed = await moveProposal(tx, id, { from: ['asked'], to: 'rejected' })
+    if (closed !== undefined) await appendResolved(tx, closed, { by: 'human', method, note: '' })
+  }
 }

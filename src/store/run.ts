@@ -15,6 +15,12 @@ export const getRun = async (db: Queryable, id: string): Promise<Run | undefined
   return row === undefined ? undefined : readRun(row)
 }
 
+/** The run, locked until the transaction ends: its phase does not change in between. */
+export const lockRun = async (tx: Queryable, id: string): Promise<Run | undefined> => {
+  const row = await firstRow<object>(tx, sql`select * from run where id = ${id} for update`)
+  return row === undefined ? undefined : readRun(row)
+}
+
 export const listRuns = async (
   db: Queryable,
   filter: { goalId?: string | null; taskId?: string | null; state?: RunState | null },

@@ -24,6 +24,7 @@ import {
   type TakenOver,
 } from '../domain/task.ts'
 import { fromRow, json, firstRow, sql, stale, type MoveResult, type Queryable } from './db.ts'
+import { expireAgentQuestion } from './escalation.ts'
 import { appendEvent } from './event.ts'
 import { freeAreas, lockGoal, refreshReady } from './goal.ts'
 import { pathsGrantedTo } from './path-grant.ts'
@@ -211,6 +212,7 @@ export const moveTask = async (
     runId: change.runId ?? null,
     payload,
   })
+  if (taskEnded(to)) await expireAgentQuestion(db, task.id)
   if (to === 'done' || to === 'cancelled' || to === 'queued') await refreshReady(db, task.goalId)
   const moved = readTask(row)
   if (moved.pendingEdit === null || isAttempted(to)) return { ok: true, value: moved }
@@ -328,4 +330,9 @@ export const setTaskCommands = async (db: Queryable, run: Run, commands: string[
     where id = ${run.taskId} and epoch = ${run.epoch} and state = 'running' returning id`,
   )
   return row !== undefined
+}
+
+/** A person's answer while the task is not waiting for one. The version stays, so that no executor loses its task by it. */
+export const setHint = async (tx: Queryable, id: string, hint: string | null): Promise<void> => {
+  await tx.query(sql`update task set hint = ${hint}, changed_at = unstuck_now() where id = ${id}`)
 }

@@ -21,6 +21,7 @@ const agent = (path: string): string => join(checkout, path)
 export type SceneTask = Partial<GoalRequest['input']['tasks'][number]>
 
 export interface BrowserScene {
+  root: string
   url(): string
   api<T>(path: string, body?: unknown): Promise<T>
   begin(title: string, tasks: SceneTask[]): Promise<GoalView>
@@ -49,7 +50,7 @@ const chromiumArguments = [
   '--disable-sync',
 ]
 
-const makeRepository = (top: string): string => {
+const makeRepository = (top: string, more: object): string => {
   const root = join(top, 'parser')
   mkdirSync(root)
   const node = process.execPath
@@ -69,10 +70,12 @@ const makeRepository = (top: string): string => {
         command: [node, agent('sim/agents/overloaded.ts'), join(top, 'answer.json'), join(top, 'overloaded')],
       },
       fenced: { driver: 'claude', command: [node, agent('test/fixture/browser/fenced-once.mjs'), join(top, 'fenced')] },
+      proposer: { driver: 'command', command: [node, agent('test/fixture/browser/proposer.mjs')] },
       untrusting: { driver: 'codex', command: [node, agent('sim/agents/untrusting.ts'), join(top, 'answer.json')] },
     },
     retry: { transientBaseSeconds: 600 },
     maxParallel: 3,
+    ...more,
   }
   put(root, {
     'check.mjs':
@@ -80,18 +83,24 @@ const makeRepository = (top: string): string => {
     // Passes as long as nobody works: what fails it is the work.
     'untouched.mjs':
       "import { readFileSync } from 'node:fs'\nif (readFileSync('src/work.txt', 'utf8').includes('done')) process.exit(1)\n",
+    // Fails whatever the agent does, and says why.
+    'asserts.mjs': "import assert from 'node:assert'\nassert.equal('closed', 'open', 'the gate of the parser')\n",
+    // The tests cannot start on this machine.
+    'starts.mjs':
+      'console.error(\'Cannot start service: Host version "0.21.5" does not match binary version "0.27.2"\')\nprocess.exit(1)\n',
     'src/work.txt': 'open\n',
     '.gitignore': '.unstuck/\n',
   })
   user(root, 'init', '--quiet', '--initial-branch=main')
   commitAll(root, 'first')
-  put(root, { '.unstuck/config.json': JSON.stringify(config) })
+  put(root, { '.unstuck/config.json': JSON.stringify(config, null, 2) })
   return root
 }
 
-export const openBrowserScene = async (): Promise<BrowserScene> => {
+/** `more`: keys of the configuration in addition. */
+export const openBrowserScene = async (more: object = {}): Promise<BrowserScene> => {
   const top = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-browser-')))
-  const root = makeRepository(top)
+  const root = makeRepository(top, more)
   const environment = {
     PATH: process.env.PATH ?? '',
     HOME: join(top, 'home'),
@@ -117,6 +126,7 @@ export const openBrowserScene = async (): Promise<BrowserScene> => {
   const complaints: string[] = []
   const login = async (): Promise<string> => (await api<LoginUrl>('/login-codes', {})).url
   return {
+    root,
     url: () => served?.url ?? '',
     api,
     begin: async (title, tasks) =>

@@ -45,7 +45,7 @@ const found = files.flatMap((name) => {
 })
 
 /** More of them than this, and a state has a second way that must be kept like the first. */
-const most = 16
+const most = 17
 
 describe('writes of a state', () => {
   it('stand where they are expected and nowhere else', () => {
@@ -60,6 +60,10 @@ describe('writes of a state', () => {
       'store/goal.ts moveGoal',
       'store/merge.ts enqueueMerge',
       'store/merge.ts moveMerge',
+      'store/recovery-proposal.ts insertProposal',
+      'store/recovery-proposal.ts moveProposal',
+      'store/recovery-proposal.ts insertExecution',
+      'store/recovery-proposal.ts finishExecution',
       'store/run.ts finishRun',
       'store/task.ts insertTasks',
       'store/task.ts moveTask',

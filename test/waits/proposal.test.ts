@@ -100,7 +100,15 @@ test('AC-6 AC-7 AC-8: an unknown command asks, other work goes on, and approve-r
   await isDone(goal, 2)
   await scene.until(goal, 'awaiting_human')
   expect((await scene.task(goal)).status).toBe('blocked(awaiting_human)')
-  expect(asked.choices.map(({ id }) => id)).toEqual(['approve', 'edit', 'reject', 'resolve', 'hint', 'cancel'])
+  expect(asked.choices.map(({ id }) => id)).toEqual([
+    'approve',
+    'always',
+    'edit',
+    'reject',
+    'resolve',
+    'hint',
+    'cancel',
+  ])
   expect(asked.details).toContain('touch env.ok')
   expect(ran()).toBe(0)
   expect((await cli('approve-recovery', '--loop', 'g-nosuch')).code).toBe(4)

@@ -217,17 +217,18 @@ const choice = z.discriminatedUnion('kind', [
   z.strictObject({ ...choiceFields, kind: z.literal('commit_fix') }),
   z.strictObject({
     ...choiceFields,
-    kind: z.enum(['approve_recovery', 'edit_recovery', 'reject_recovery', 'resolve_recovery']),
+    kind: z.enum(['approve_recovery', 'approve_always', 'edit_recovery', 'reject_recovery', 'resolve_recovery']),
     proposal: text,
   }),
   z.strictObject({ ...choiceFields, kind: z.literal('hint'), task: id('t').exactOptional() }),
+  z.strictObject({ ...choiceFields, kind: z.literal('reply') }),
   z.strictObject({ ...choiceFields, kind: z.literal('take_over'), runId: id('r') }),
   z.strictObject({ ...choiceFields, kind: z.literal('approve') }),
   z.strictObject({ ...choiceFields, kind: z.literal('retry') }),
   z.strictObject({ ...choiceFields, kind: z.literal('resume') }),
   z.strictObject({ ...choiceFields, kind: z.literal('cancel') }),
 ])
-const escalationFields = {
+export const escalationFields = {
   id: id('q'),
   goalId: id('g'),
   taskId: text.nullable(),

@@ -134,6 +134,8 @@ export const activity = z.strictObject({
   last: text.nullable(),
   /** The check that is running. */
   check: text.nullable(),
+  /** What the agent reported about its progress. */
+  report: text.nullable(),
 })
 export type ActivityView = z.infer<typeof activity>
 

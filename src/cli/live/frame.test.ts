@@ -25,7 +25,7 @@ const view = (tasks: Task[], activities: Record<string, Partial<ActivityView>> =
     tasks,
   } as LiveView['goal'],
   activities: new Map(
-    Object.entries(activities).map(([id, some]) => [id, { tokens: 0, last: null, check: null, ...some }]),
+    Object.entries(activities).map(([id, some]) => [id, { tokens: 0, last: null, check: null, report: null, ...some }]),
   ),
   silent: false,
 })

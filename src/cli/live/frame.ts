@@ -54,7 +54,7 @@ const joined = (parts: readonly string[]): string => parts.filter((part) => part
 const detailOf = (task: LiveTask, activity: ActivityView | undefined): string => {
   if (task.status !== 'running' || activity === undefined) return ''
   if (task.run?.phase === 'verify') return activity.check === null ? '' : `$ ${safe(activity.check)}`
-  return activity.last === null ? '' : safe(activity.last)
+  return [activity.report, activity.last].flatMap((text) => (text === null ? [] : [safe(text)])).join('  ·  ')
 }
 
 /** Titles are cut to this width, which is enough to recognise a task, before the text beside them is cut. */

@@ -1,6 +1,7 @@
 /** Asks the open questions after a command has followed a goal: one key each for the diff, the log and every choice. Terminals only. */
-import type { DiffView, Escalation, LogView } from '../../api/contract.ts'
+import type { AlwaysChangeView, DiffView, Escalation, LogView } from '../../api/contract.ts'
 import { AppError } from '../../errors.ts'
+import { alwaysLines } from '../always-lines.ts'
 import { diffLines } from '../diff-lines.ts'
 import type { Client } from '../engine/client.ts'
 import { printLine, type Io } from '../io.ts'
@@ -16,19 +17,25 @@ const maxChoices = 9
 
 type Choice = Escalation['choices'][number]
 
-export const promptText = ({ runId, choices }: Pick<Escalation, 'runId' | 'choices'>): string =>
-  [
+export const promptText = ({ runId, choices }: Pick<Escalation, 'runId' | 'choices'>, canSkip?: boolean): string => {
+  const shown = choices.slice(0, maxChoices)
+  const range = shown.length > 1 ? `1-${shown.length} choose` : '1 choose'
+  return [
     ...(runId === null ? [] : ['d diff', 'l log']),
-    ...choices.slice(0, maxChoices).map(({ label }, index) => `${index + 1} ${safe(label)}`),
+    ...(canSkip === undefined ? shown.map(({ label }, index) => `${index + 1} ${safe(label)}`) : [range]),
+    ...(canSkip === true ? ['n next'] : []),
     'Enter quit',
   ].join('  ')
+}
 
-interface Asking {
+export interface Asking {
   io: Io
   keys: Prompt
   client: Client
   question: Escalation
   signal: AbortSignal
+  /** Whether other questions follow, to which `n` leads. Absent = the choices are not listed above, so the prompt names them. */
+  canSkip?: boolean
 }
 
 const showDiff = async ({ io, client }: Asking, run: string): Promise<void> => {
@@ -62,35 +69,57 @@ const inputFor = async ({ io, keys, signal }: Asking, { input, kind, label }: Ch
   return typed === '' && input.required && input.suggested === null ? undefined : typed
 }
 
-/** Sends the choice; true if that answered the question. */
-const send = async (asking: Asking, choice: Choice): Promise<boolean> => {
+/** Shows what would be written into the configuration; undefined if the person does not want it. */
+const confirmChange = async ({ io, keys, client, question, signal }: Asking): Promise<string | undefined> => {
+  const change = await client.get<AlwaysChangeView>(`/escalations/${question.id}/always`)
+  for (const text of alwaysLines(createPaint(io.colours), change)) printLine(io, text)
+  printLine(io, 'Write this? y yes  any other key no')
+  return (await keys.key(signal)) === 'y' ? change.seen : undefined
+}
+
+/** Sends the choice; undefined if that did not answer the question. */
+const send = async (asking: Asking, choice: Choice): Promise<GivenAnswer | undefined> => {
   const { io, client, question } = asking
   const input = await inputFor(asking, choice)
-  if (input === undefined) return false
-  const request = { choice: choice.id, ...(input === '' ? {} : { input }), by: userName() }
+  if (input === undefined) return undefined
+  const seen = choice.kind === 'approve_always' ? await confirmChange(asking) : ''
+  if (seen === undefined) return undefined
+  const request = {
+    ...{ choice: choice.id, by: userName() },
+    ...(input === '' ? {} : { input }),
+    ...(seen === '' ? {} : { seen }),
+  }
   const answered = await client.post<Escalation>(`/escalations/${question.id}/answer`, request)
   if (answered.state === 'pending') {
     printLine(io, `Run this command yourself: ${safe(choice.command)}`)
-    return false
+    return undefined
   }
   printLine(io, `${safe(choice.label)}: done. ${safe(choice.effect)}`)
-  return true
+  return { choice, input }
 }
 
-type Outcome = 'left' | 'answered' | 'again'
+/** '' = the choice took no text, or kept its suggestion. */
+export interface GivenAnswer {
+  choice: Choice
+  input: string
+}
 
-const take = async (asking: Asking, key: string | undefined): Promise<Outcome> => {
+type AskOutcome = 'left' | 'again' | 'next' | GivenAnswer
+
+const take = async (asking: Asking, key: string | undefined): Promise<AskOutcome> => {
   const { runId, choices } = asking.question
+  if (key === 'n' && asking.canSkip === true) return 'next'
   // Enter, q, Escape, Ctrl-C and Ctrl-D.
   if (key === undefined || ['\r', '\n', 'q', '\u001b', '\u0003', '\u0004'].includes(key)) return 'left'
   if (key === 'd' && runId !== null) await showDiff(asking, runId)
   if (key === 'l' && runId !== null) await showLog(asking, runId)
   const choice = /^[1-9]$/.test(key) ? choices[Number(key) - 1] : undefined
-  return choice !== undefined && (await send(asking, choice)) ? 'answered' : 'again'
+  return (choice === undefined ? undefined : await send(asking, choice)) ?? 'again'
 }
 
-const askOne = async (asking: Asking): Promise<Outcome> => {
-  printLine(asking.io, createPaint(asking.io.colours).bold(promptText(asking.question)))
+/** Asks for one key. */
+export const askOne = async (asking: Asking): Promise<AskOutcome> => {
+  printLine(asking.io, createPaint(asking.io.colours).bold(promptText(asking.question, asking.canSkip)))
   try {
     return await take(asking, await asking.keys.key(asking.signal))
   } catch (error) {
@@ -101,22 +130,24 @@ const askOne = async (asking: Asking): Promise<Outcome> => {
   }
 }
 
+/** For one question: the terminal may be unattended. */
+export const askingSignal = (io: Io): AbortSignal => AbortSignal.any([io.signal, AbortSignal.timeout(longestWaitMs)])
+
 /** Asks until every question of the goal is answered or the person quits. */
 export const askAtEnd = async (io: Io, client: Client, goalId: string): Promise<void> => {
   const { prompt } = io
   if (prompt === undefined) return
   const open = (): Promise<Escalation[]> => client.get<Escalation[]>(`/escalations?goal=${goalId}&state=pending`)
-  let outcome: Outcome = 'again'
+  let outcome: AskOutcome = 'again'
   for (let questions = await open(); outcome !== 'left';) {
     const [question] = questions
     if (question === undefined) return
-    if (questions.length > 1 || outcome === 'answered')
+    if (questions.length > 1 || typeof outcome === 'object')
       printLine(
         io,
         `${safe(question.happened === '' ? question.question : question.happened)} (${questions.length} open)`,
       )
-    const signal = AbortSignal.any([io.signal, AbortSignal.timeout(longestWaitMs)])
-    outcome = await askOne({ io, keys: prompt, client, question, signal })
-    if (outcome === 'answered') questions = await open()
+    outcome = await askOne({ io, keys: prompt, client, question, signal: askingSignal(io) })
+    if (typeof outcome === 'object') questions = await open()
   }
 }

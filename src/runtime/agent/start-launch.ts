@@ -24,6 +24,7 @@ import { packageVariables } from '../core/package-variables.ts'
 import { portLines, portVariables } from '../core/reserved-ports.ts'
 import { passedVariables, saveProgress, workTreeOf, type RunContext } from '../core/run-context.ts'
 import { earlierReport } from './progress-summary.ts'
+import { toolServerFor, toolVariables } from './tool-server-for.ts'
 
 const graceMs = 5_000
 const lineMaxBytes = 1024 * 1024
@@ -67,6 +68,7 @@ const writePrompt = (runContext: RunContext, launch: Launch): { prompt: string; 
 
 const lineOf = (runContext: RunContext, launch: Launch, can: Capabilities): LaunchLine => {
   const { harness, driver, paths, task } = runContext
+  const toolServer = toolServerFor(runContext, can)
   const model = task.model ?? harness.model
   return driver.launch({
     can,
@@ -83,6 +85,7 @@ const lineOf = (runContext: RunContext, launch: Launch, can: Capabilities): Laun
     ...(harness.command === undefined ? {} : { program: harness.command }),
     ...(harness.unrestricted === true ? { unrestricted: true } : {}),
     ...(harness.promptMode === undefined ? {} : { promptMode: harness.promptMode }),
+    ...(toolServer === undefined ? {} : { toolServer }),
   })
 }
 
@@ -112,6 +115,7 @@ const environmentOf = (runContext: RunContext, line: LaunchLine): Record<string,
       ...line.env,
       ...packageVariables(runContext.context.ports.files, workTreeOf(runContext)),
       ...portVariables(runContext.ports),
+      ...toolVariables(runContext),
       UNSTUCK_RUN_DIR: runContext.paths.agentDir,
     },
   )
@@ -172,6 +176,7 @@ const shimAtGate = async (runContext: RunContext, launch: Launch, can: Capabilit
   // Only what this launch writes is a proposal: a file from before was read, or nobody knows who wrote it.
   files.rmSync(proposalFile(runContext), { recursive: true, force: true })
   const line = lineOf(runContext, launch, can)
+  for (const { path, text } of line.files ?? []) files.writeFileSync(path, text, { mode: 0o600 })
   // The refs must be read before the agent runs. It waits at the gate, so they can be read while the shim starts.
   const [shim] = await Promise.all([
     processes.startShim(dir, specOf(runContext, line), environmentOf(runContext, line)),

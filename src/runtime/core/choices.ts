@@ -87,6 +87,15 @@ export const hintChoice = (task: Id, ofGoal?: OfGoal): Choice => ({
   input: input('hint', 'What the agent should know', { required: true }),
 })
 
+/** For a question that the agent asked itself. */
+export const replyChoice = (task: Id): Choice => ({
+  ...{ id: 'reply', kind: 'reply' },
+  label: 'Answer the agent',
+  effect: 'The agent gets your answer: at once while it waits for it, else when it is started next.',
+  command: `unstuck answer ${task} reply --text "…"`,
+  input: input('text', 'Your answer to the agent', { required: true }),
+})
+
 export const takeOverChoice = (task: Id, runId: string): Choice => ({
   ...{ id: 'take_over', kind: 'take_over', runId },
   label: 'Take over',

@@ -106,8 +106,18 @@ export interface Context {
   /** Aborted when the engine shuts down: agents continue under their shims, and nothing is written any more. */
   stopping: AbortSignal
   host: string
+  /** Absent = agents get no tools of their run. */
+  runTools?: RunToolAccess
   /** Absent = processes and resources of the machine cannot be inspected. */
   machine?: MachineView
+}
+
+/** How an agent reaches the tools of its own run. */
+export interface RunToolAccess {
+  /** Starts the MCP server of the tools. */
+  command: string[]
+  /** What the server needs in its environment; the token is there and nowhere else. */
+  variables(run: { id: string; epoch: number }): Record<string, string>
 }
 
 export interface MachineView {

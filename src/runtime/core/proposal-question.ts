@@ -15,12 +15,12 @@ export type ProposalQuestionKind =
 
 const note: ChoiceInput = { name: 'note', label: 'Why, for the record', required: false, suggested: null }
 
-type Kind = 'approve_recovery' | 'edit_recovery' | 'reject_recovery' | 'resolve_recovery'
+type Kind = 'approve_recovery' | 'approve_always' | 'edit_recovery' | 'reject_recovery' | 'resolve_recovery'
 
 const choice = (
   { proposal, goal }: { proposal: string; goal: string },
   kind: Kind,
-  { id, ...text }: Pick<Choice, 'id' | 'label' | 'effect'> & { input?: ChoiceInput; command?: string },
+  { id, ...text }: Pick<Choice, 'id' | 'label' | 'effect'> & { input?: ChoiceInput | null; command?: string },
 ): Choice => ({
   ...{ id, kind, proposal },
   command: `unstuck ${kind.replace('_', '-')} --loop ${goal}`,
@@ -48,8 +48,15 @@ export const proposalChoices = (
     ...{ id: 'approve', label: 'Run it' },
     effect: `\`${proposed?.command ?? ''}\` runs for this task, in the clone in which its checks run; then the checks run.`,
   })
+  const always = choice(about, 'approve_always', {
+    ...{ id: 'always', label: 'Run it, and from now on without a question' },
+    effect:
+      'It runs, and recovery.auto_approve of your .unstuck/config.json lists it from now on. You see that change before.',
+    command: `unstuck answer ${task.id} always`,
+    input: null,
+  })
   return [
-    ...(proposed === undefined ? [] : [approve]),
+    ...(proposed === undefined ? [] : [approve, always]),
     edit,
     choice(about, 'reject_recovery', {
       ...{ id: 'reject', label: 'Do not run it' },

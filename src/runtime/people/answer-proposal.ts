@@ -86,9 +86,9 @@ export const checkProposalAnswer = async (context: Context, { choice, text }: Pr
 
 /** In the transaction that retries the task. */
 export const answerProposal = (context: Context, tx: Queryable, answer: ProposalAnswer): Promise<void> =>
-  answer.choice.kind === 'approve_recovery' || answer.choice.kind === 'edit_recovery'
-    ? approve(context, tx, answer)
-    : close(context, tx, answer)
+  answer.choice.kind === 'reject_recovery' || answer.choice.kind === 'resolve_recovery'
+    ? close(context, tx, answer)
+    : approve(context, tx, answer)
 
 /** For the agent that continues after a rejection; undefined = the work is only checked again. */
 export const rejectionHint = async ({ db }: Context, { choice, text }: ProposalAnswer): Promise<string | undefined> => {

@@ -18,11 +18,13 @@ import {
   type CancelRunning,
 } from './commands.ts'
 import { answerProposal, checkProposalAnswer, rejectionHint, type ProposalChoice } from './answer-proposal.ts'
+import { approveAlways } from './approve-always.ts'
 import { approveTask } from './approve.ts'
 import { takeOverTask } from './take-over-task.ts'
 import { editBeforeRetry } from './edit-task.ts'
 import { leavePathsOut } from './leave-out.ts'
 import { grantInAnswer } from './path-grants.ts'
+import { replyToAgent } from './reply-to-agent.ts'
 
 export interface Answer {
   /** Id of the question. */
@@ -31,6 +33,8 @@ export interface Answer {
   input?: string | undefined
   /** Name of the person. */
   by?: string | undefined
+  /** For `approve_always`: the `seen` of the change that was shown. */
+  seen?: string | undefined
 }
 
 const questionNamed = async (db: Queryable, id: string): Promise<Escalation> => {
@@ -73,6 +77,7 @@ interface Asked {
   /** The task that the choice is for; null = the goal as a whole. */
   taskId: string | null
   by: string | undefined
+  seen: string | undefined
 }
 
 /** Resumes the goal if it paused for this question. A goal that a person paused stays paused. */
@@ -143,9 +148,10 @@ const cancelAsked = async ({ context, question }: Asked, cancelRunning: CancelRu
     await cancelGoal(context, question.goalId, cancelRunning)
     return
   }
-  await cancelTask(context, question.taskId, cancelRunning, async (tx) =>
-    refuseDecided(await questionNamed(tx, question.id)),
-  )
+  await cancelTask(context, question.taskId, cancelRunning, async (tx) => {
+    // The end of the run has closed the question of its agent.
+    if (question.kind !== 'agent_question') refuseDecided(await questionNamed(tx, question.id))
+  })
   await context.db.transaction((tx) => resumeAsked(tx, question))
   context.wake()
 }
@@ -183,7 +189,7 @@ const retryChanged = (asked: Asked, choice: Changing, text: string): Promise<voi
 }
 
 const answerAboutProposal = async (asked: Asked, choice: ProposalChoice, text: string): Promise<void> => {
-  const { context, question, by } = asked
+  const { context, question, by, seen } = asked
   const answer = { choice, question, text, by }
   await checkProposalAnswer(context, answer)
   const hint = await rejectionHint(context, answer)
@@ -191,6 +197,7 @@ const answerAboutProposal = async (asked: Asked, choice: ProposalChoice, text: s
     ...(hint === undefined ? {} : { hint }),
     before: async (tx, task) => {
       await answerProposal(context, tx, answer)
+      if (choice.kind === 'approve_always') await approveAlways(context, tx, { proposal: choice.proposal, seen })
       return task
     },
   })
@@ -222,6 +229,8 @@ const carryOut = async (
       })
     case 'hint':
       return retryAsked(asked, 'hint', { hint: text })
+    case 'reply':
+      return (await replyToAgent(context, question, text)) ? undefined : retryAsked(asked, 'reply', { hint: text })
     case 'retry':
       if (question.kind === 'budget')
         // The limit applies to the whole goal and would stop the next attempt at once, so the spend is reset.
@@ -235,6 +244,7 @@ const carryOut = async (
         ? retryAsked(asked, 'retry')
         : retryWithEdit(asked, 'retry', () => ({ fields: { model: text }, why: 'a person chose the model', by }))
     case 'approve_recovery':
+    case 'approve_always':
     case 'edit_recovery':
     case 'reject_recovery':
     case 'resolve_recovery':
@@ -256,7 +266,7 @@ const carryOut = async (
 /** Returns the question after the answer. Throws `STALE` if it is already decided, `INPUT_INVALID` for a wrong choice or text. */
 export const answerQuestion = async (
   context: Context,
-  { id, choice: chosen, input, by }: Answer,
+  { id, choice: chosen, input, by, seen }: Answer,
   cancelRunning: CancelRunning,
 ): Promise<Answered> => {
   const question = await questionNamed(context.db, id)
@@ -265,7 +275,7 @@ export const answerQuestion = async (
   const text = inputOf(choice, input)
   try {
     await carryOut(
-      { context, question, taskId: question.taskId ?? taskOf(choice), by },
+      { context, question, taskId: question.taskId ?? taskOf(choice), by, seen },
       { choice, text, cancelRunning },
     )
   } catch (error) {

@@ -119,6 +119,14 @@ export const eventTypes: EventTypes = {
     meaning: 'an attempt was stopped without a verdict',
     sentence: (p) => `the attempt was stopped: ${payloadText(p, 'message')}`,
   },
+  'run.progress': {
+    meaning: 'what an agent reports about its progress, in its own words',
+    sentence: (p) => `the agent reports: ${payloadText(p, 'text')}`,
+  },
+  'run.answer_read': {
+    meaning: 'an agent got the answer of a person to its question',
+    sentence: (p) => `the agent read the answer: ${payloadText(p, 'answer')}`,
+  },
   'run.quiet': {
     meaning: 'an agent prints nothing and uses no processor time for a while; nothing is done yet',
     sentence: (p) => `no output from the agent for ${quietText(p)}`,

@@ -251,7 +251,10 @@ const reworkWait = ({ task, runs }: TaskFacts): WaitingOn | undefined => {
   return { owner: 'cycle manager', text: `its work did not pass${why}; ${next}`, at: task.retry.at }
 }
 
-const runningWait = ({ task, runs }: TaskFacts): WaitingOn | undefined => {
+const runningWait = (facts: TaskFacts): WaitingOn | undefined => {
+  const { task, runs } = facts
+  if (questionFor(facts)?.kind === 'agent_question')
+    return { owner: 'person', text: `its agent asks you: unstuck answer ${task.id}` }
   const run = runs.find((candidate) => candidate.taskId === task.id && candidate.state === 'running')
   return run === undefined ? undefined : { owner: 'executor', text: `${phaseWords[run.phase]} (attempt ${run.number})` }
 }

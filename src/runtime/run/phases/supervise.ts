@@ -13,6 +13,7 @@ import { superviseLaunch, type LaunchResult } from '../../agent/follow-launch.ts
 import { saveProgress, type RunContext } from '../../core/run-context.ts'
 import { loginRenewedSince, nextHarness } from '../../harness/accounts.ts'
 import { reportRefChanges } from '../../landing/ref-guard.ts'
+import { endTurn } from '../agent-question.ts'
 import { recover } from '../carry-out.ts'
 import { endCancelled } from '../endings.ts'
 import { endInterrupted } from '../interruptions.ts'
@@ -63,10 +64,7 @@ const recoverTurn = async (runContext: RunContext, { reading, settled, exit }: E
   const { context, driver, run, task } = runContext
   const stall = await observedStall(runContext, { reading, settled }, exit.cause)
   await resolveLaunchRecoveries(runContext, { reading, settled }, stall)
-  if (settled.ok) {
-    await saveProgress(runContext, { phase: 'collect' })
-    return 'on'
-  }
+  if (settled.ok) return endTurn(runContext)
   const { denials, observeRefusal } = await observeFailedLaunch(runContext, reading.denials)
   const stalled = stallEvidence(stall, denials)
   if (stalled !== undefined) return recover(runContext, stalled)

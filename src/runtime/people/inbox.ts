@@ -1,0 +1,115 @@
+/** The open questions for the page and the command `inbox`: numbered, and grouped by what caused them. Reads only. */
+import type { Escalation } from '../../domain/escalation.ts'
+import { digestOf, normalised } from '../../recovery/signature.ts'
+import type { Queryable } from '../../store/db.ts'
+import { listEscalations } from '../../store/escalation.ts'
+import { storeNow } from '../../store/event.ts'
+import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
+import {
+  askedGoals,
+  askedProposals,
+  askedRuns,
+  askedTasks,
+  type AskedGoal,
+  type AskedRun,
+  type AskedTask,
+} from '../../store/question-context.ts'
+import { shownProposal } from './shown-proposal.ts'
+
+interface Known {
+  goals: ReadonlyMap<string, AskedGoal>
+  tasks: ReadonlyMap<string, AskedTask>
+  runs: ReadonlyMap<string, AskedRun>
+  proposals: ReadonlyMap<string, RecoveryProposal>
+}
+
+interface Cause {
+  /** Equal for questions that one answer may fit. */
+  key: string
+  text: string
+}
+
+/** Where no failure was stored, the sentence without its quoted names and ids is all that is known about the cause. */
+const sentenceKey = ({ happened, question }: Escalation): string =>
+  normalised(happened === '' ? question : happened)
+    .replaceAll(/"[^"]*"/g, '"…"')
+    .replaceAll(/\b[a-z]-[a-z0-9]{6,}\b/g, '…')
+    .replaceAll(/\b\d+\b/g, 'n')
+
+const firstLine = (text: string): string => text.split('\n', 1)[0]?.trim() ?? ''
+
+/** The proposal that the choices of a question are about. */
+export const proposalIdOf = ({ choices }: Pick<Escalation, 'choices'>): string | null =>
+  choices.flatMap((choice) => ('proposal' in choice ? [choice.proposal] : []))[0] ?? null
+
+/** The same proposed command is the same decision, whatever check it is for. */
+const causeOfProposal = ({ kind }: Escalation, { body }: RecoveryProposal): Cause | undefined => {
+  const command = (body?.recovery as { command?: unknown } | undefined)?.command
+  return typeof command === 'string' ? { key: `${kind}\n${command}`, text: command } : undefined
+}
+
+const causeOf = (question: Escalation, { runs, proposals }: Known): Cause => {
+  const proposal = proposals.get(proposalIdOf(question) ?? '')
+  const proposed = proposal === undefined ? undefined : causeOfProposal(question, proposal)
+  if (proposed !== undefined) return proposed
+  const run = runs.get(question.runId ?? '')
+  const failure = run?.errorMeta ?? undefined
+  const known = failure?.signature ?? ''
+  const said = firstLine(failure?.evidence ?? '') || firstLine(failure?.message ?? '')
+  return known === ''
+    ? { key: `${question.kind}\n${sentenceKey(question)}`, text: '' }
+    : { key: `${question.kind}\n${known}`, text: said }
+}
+
+/** How much of an output is shown; the log has the rest. */
+const shownOutput = 4000
+
+const failureOf = (run: AskedRun | undefined) => {
+  const failure = run?.errorMeta ?? undefined
+  if (failure === undefined) return null
+  const { failureCode, evidence, failedCommand, failedCommandStderr = '' } = failure
+  return {
+    ...{ code: failureCode, evidence, command: failedCommand ?? null },
+    output: failedCommandStderr.trim() === '' ? null : failedCommandStderr.slice(-shownOutput),
+  }
+}
+
+const shownQuestion = (question: Escalation, number: number, { goals, tasks, runs, proposals }: Known) => {
+  const task = tasks.get(question.taskId ?? '')
+  const run = runs.get(question.runId ?? '')
+  const proposal = proposals.get(proposalIdOf(question) ?? '')
+  return {
+    ...question,
+    number,
+    goal: { id: question.goalId, title: goals.get(question.goalId)?.title ?? '' },
+    task: task === undefined ? null : { id: task.id, number: task.number, title: task.title },
+    run: run === undefined ? null : { id: run.id, number: run.number },
+    failure: failureOf(run),
+    proposal: proposal === undefined ? null : shownProposal(proposal),
+  }
+}
+
+const byId = <T extends { id: string }>(rows: readonly T[]): Map<string, T> => new Map(rows.map((row) => [row.id, row]))
+const idsOf = (ids: readonly (string | null)[]): string[] => [...new Set(ids.flatMap((id) => id ?? []))]
+
+const knownAbout = async (db: Queryable, questions: readonly Escalation[]): Promise<Known> => ({
+  goals: byId(await askedGoals(db, idsOf(questions.map(({ goalId }) => goalId)))),
+  tasks: byId(await askedTasks(db, idsOf(questions.map(({ taskId }) => taskId)))),
+  runs: byId(await askedRuns(db, idsOf(questions.map(({ runId }) => runId)))),
+  proposals: byId(await askedProposals(db, idsOf(questions.map(proposalIdOf)))),
+})
+
+/** The oldest question decides the place of its group, so that numbers change as little as possible. */
+export const inboxView = async (db: Queryable) => {
+  const questions = await listEscalations(db, { pendingOnly: true })
+  const known = await knownAbout(db, questions)
+  const withCause = questions.map((question) => ({ question, cause: causeOf(question, known) }))
+  let number = 0
+  const groups = [...Map.groupBy(withCause, ({ cause }) => cause.key)].map(([key, members]) => ({
+    id: digestOf(key),
+    kind: members[0]?.question.kind ?? 'exhausted',
+    cause: members[0]?.cause.text ?? '',
+    questions: members.map(({ question }) => shownQuestion(question, (number += 1), known)),
+  }))
+  return { at: (await storeNow(db)).toISOString(), count: questions.length, groups }
+}

@@ -1,0 +1,82 @@
+/**
+ * The end of an agent's turn when it asked a person. Without an answer the run ends here and its task waits; an answer that came too
+ * late for the agent starts it again with it. Its work is not checked before: it asked because it was not done.
+ */
+import { lastLaunch, type ErrorMeta } from '../../domain/run.ts'
+import type { Escalation } from '../../domain/escalation.ts'
+import { mustSucceed, type Queryable } from '../../store/db.ts'
+import { agentQuestionsOf, getEscalation, pendingEscalationOf } from '../../store/escalation.ts'
+import { lockGoal } from '../../store/goal.ts'
+import { lockRun } from '../../store/run.ts'
+import { getTask, moveTask } from '../../store/task.ts'
+import { hasReadAnswer, recordAnswerRead } from '../agent/run-tools.ts'
+import { correctedLaunch } from '../agent/start-launch.ts'
+import { keepSnapshot, stopProcesses } from '../agent/stop-agent.ts'
+import { saveProgress, type RunContext } from '../core/run-context.ts'
+import { failOpenRecoveries } from '../core/store-record.ts'
+import { detectCapabilities } from '../harness/detected-capabilities.ts'
+import { closeRun, freshTask } from './endings.ts'
+import type { PhaseResult } from './phase.ts'
+
+type Asked = { kind: 'open'; question: Escalation } | { kind: 'unread'; question: Escalation; answer: string }
+
+const askedBy = async (tx: Queryable, { run, task }: RunContext): Promise<Asked | undefined> => {
+  const pending = await pendingEscalationOf(tx, task.id)
+  if (pending?.kind === 'agent_question') return { kind: 'open', question: pending }
+  const question = (await agentQuestionsOf(tx, run.id)).at(-1)
+  if (question?.answer !== 'reply' || (await hasReadAnswer(tx, run))) return undefined
+  return { kind: 'unread', question, answer: (await getTask(tx, task.id))?.hint ?? '' }
+}
+
+const waiting = ({ happened }: Escalation): ErrorMeta => ({
+  ...{ source: 'person', failureCode: 'agent_question', signature: 'agent_question', evidence: happened },
+  message: `a question to a person: ${happened}`,
+})
+
+/** Ends the run; its task waits for the answer. An answer that comes before the end is stored lets the phase run again. */
+const endAsked = async (runContext: RunContext, question: Escalation): Promise<PhaseResult> => {
+  const { context, run, task } = runContext
+  await keepSnapshot(runContext, 'its agent asked a person')
+  await stopProcesses(runContext, 'shutdown')
+  return context.db.transaction(async (tx) => {
+    // An answer takes the same lock, so it finds the task either running or waiting.
+    await lockGoal(tx, task.goalId)
+    if ((await getEscalation(tx, question.id))?.state !== 'pending') return 'on'
+    await failOpenRecoveries(tx, task.id, 'the agent asked a person instead')
+    await closeRun(tx, runContext, 'interrupted', waiting(question))
+    const payload = { reason: question.happened }
+    mustSucceed(await moveTask(tx, await freshTask(tx, runContext), 'escalated', { runId: run.id, payload }))
+    return 'ended'
+  })
+}
+
+const relaunchWith = async (
+  runContext: RunContext,
+  { question, answer }: Extract<Asked, { kind: 'unread' }>,
+): Promise<PhaseResult> => {
+  const last = lastLaunch(runContext.run)
+  if (last === undefined) throw new Error('an answer needs the launch that asked')
+  const { capabilities } = await detectCapabilities(runContext)
+  const hint = `${question.happened}\nA person answered: ${answer}\nContinue with the task.`
+  const resumeSession = capabilities.resume ? runContext.run.sessionId : null
+  const launch = correctedLaunch(last, { corrections: last.corrections, resumeSession, hint })
+  await runContext.context.db.transaction(async (tx) => {
+    await recordAnswerRead(tx, runContext.run, answer)
+    const launches = [...runContext.run.launches, launch]
+    await saveProgress(runContext, { phase: 'launch', launches, tree: null }, tx)
+  })
+  return 'on'
+}
+
+/** After a turn that ended well: goes on to the collection of the work, unless the agent asked a person. */
+export const endTurn = async (runContext: RunContext): Promise<PhaseResult> => {
+  const asked = await runContext.context.db.transaction(async (tx) => {
+    // The agent's tools take the same lock, so no question is opened between this look and the next phase.
+    await lockRun(tx, runContext.run.id)
+    const found = await askedBy(tx, runContext)
+    if (found === undefined) await saveProgress(runContext, { phase: 'collect' }, tx)
+    return found
+  })
+  if (asked === undefined) return 'on'
+  return asked.kind === 'open' ? endAsked(runContext, asked.question) : relaunchWith(runContext, asked)
+}
