@@ -25,6 +25,8 @@ export interface ConfigSources {
   environment?: Readonly<Record<string, string | undefined>>
   /** Values of command-line options by configuration key (`maxParallel`, `limits.runSeconds`); `undefined` = not given. */
   flags?: Readonly<Record<string, unknown>>
+  /** Of the configuration, if it is not the one of the repository. */
+  path?: string
   /** Returns the text of a file, or `undefined` if it does not exist. */
   readFile?: (path: string) => string | undefined
 }
@@ -119,8 +121,14 @@ interface Named {
   layer: Layer
 }
 
-const layersOf = ({ root, environment = {}, flags = {}, readFile = readOwnerFile }: ConfigSources): Named[] => {
-  const path = join(root, '.unstuck', 'config.json')
+const layersOf = ({
+  root,
+  environment = {},
+  flags = {},
+  readFile = readOwnerFile,
+  ...given
+}: ConfigSources): Named[] => {
+  const { path = join(root, '.unstuck', 'config.json') } = given
   const set = variables.filter(({ name }) => (environment[name] ?? '') !== '')
   return [
     { source: path, layer: fileLayer(path, readFile) },
@@ -133,6 +141,12 @@ const layersOf = ({ root, environment = {}, flags = {}, readFile = readOwnerFile
       .map(([key, value]) => ({ source: 'command line', layer: checked('command line', nested(key, value)) })),
   ]
 }
+
+/** The keys that the environment and the command line set, as paths of the loaded configuration. */
+export const givenKeys = ({ environment = {}, flags = {} }: Omit<ConfigSources, 'root'>): string[] => [
+  ...variables.filter(({ name }) => (environment[name] ?? '') !== '').map(({ key }) => key),
+  ...Object.entries(flags).flatMap(([key, value]) => (value === undefined ? [] : key)),
+]
 
 /** Needs all layers: one may set the default, and another the harness of that name. */
 const checkNames = (config: Config, layers: readonly Named[], key: 'default' | 'failover'): void => {

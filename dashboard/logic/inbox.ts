@@ -97,7 +97,7 @@ export const nameOf = ({ task, goal }: Pick<InboxQuestion, 'task' | 'goal'>): st
   task === null ? `Goal "${goal.title}"` : `#${task.number} ${task.title}`
 
 /** The engine words a refusal for a terminal; the inbox itself shows what waits. */
-export const refusalText = (message: string): string => message.replace(/; "unstuck status" [^;]*$/, '')
+export const answerRefusal = (message: string): string => message.replace(/; "unstuck status" [^;]*$/, '')
 
 export const batchNotices = (
   results: AnswerResults['results'],
@@ -107,7 +107,7 @@ export const batchNotices = (
   const done = results.filter(({ error }) => error === null).length
   const refused = results.flatMap(({ id, error }) => {
     const question = questions.find((each) => each.id === id)
-    return error === null ? [] : [`${question === undefined ? id : nameOf(question)}: ${refusalText(error.message)}`]
+    return error === null ? [] : [`${question === undefined ? id : nameOf(question)}: ${answerRefusal(error.message)}`]
   })
   return [
     ...(done === 0 ? [] : [{ tone: 'good' as const, text: `${label}: ${done} of ${results.length} answered.` }]),

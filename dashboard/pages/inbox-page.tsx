@@ -10,7 +10,7 @@ import {
   movedBy,
   nameOf,
   placeIn,
-  refusalText,
+  answerRefusal,
   sharedChoices,
   type InboxGroup,
   type InboxKey,
@@ -187,7 +187,7 @@ const useReports = (selected: readonly InboxQuestion[], add: ReturnType<typeof u
       add([
         error === undefined
           ? { tone: 'good', text: `${nameOf(question)}: ${label}. Done.` }
-          : { tone: 'bad', text: `${nameOf(question)}: ${refusalText(error.message)}` },
+          : { tone: 'bad', text: `${nameOf(question)}: ${answerRefusal(error.message)}` },
       ]),
   reportBatch: (({ label }, { result, error }) =>
     add(

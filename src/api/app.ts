@@ -257,6 +257,8 @@ const addRoutes = (app: Hono<Env>, parts: AppParts): void => {
   for (const [name, { method, path, caller }] of all)
     app.on(method, path, async (c) => {
       if (caller === 'person') await personOnly.check(`${method} ${path}`, endsOf(c))
+      // A person who has just edited a file expects the next command to know it.
+      if (method !== 'GET') await parts.context.refreshSettings?.()
       return respond[name as keyof typeof routes](c)
     })
   for (const [path, group] of Map.groupBy(all, ([, route]) => route.path)) {

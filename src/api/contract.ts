@@ -99,6 +99,11 @@ export const actorRequest = z.strictObject(actor).default({})
 export const proposalRequest = z.looseObject({})
 export const progressRequest = z.strictObject({ text: said })
 export const questionRequest = z.strictObject({ question: said })
+export const confirmRequest = z.strictObject({
+  digest: z.string({ error: 'allowed: the digest of the change as shown' }).regex(/^[0-9a-f]{64}$/, {
+    error: 'allowed: the digest of the change as shown, 64 hexadecimal digits',
+  }),
+})
 
 export const retryRequest = z
   .strictObject({
@@ -221,6 +226,7 @@ export type { AgentQuestionView } from './responses/run-tool-responses.ts'
 export type { Challenge, LoginUrl, SessionKey, SessionView } from './responses/outcomes.ts'
 export type {
   ActivityView,
+  ConfigStateView,
   ChecksView,
   DiffView,
   DoctorView,

@@ -4,9 +4,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { loadConfig } from '../config.ts'
-import { loadPolicyRecovery } from '../policy-recovery-file.ts'
 import type { EngineRole } from '../domain/engine.ts'
-import { messageOf } from '../errors.ts'
 import { fileLimit, machineResources, oomKills, diskSpaceAt } from '../platform/machine.ts'
 import { listenerOn, connectFailure } from '../platform/tcp-ports.ts'
 import { identityOf, livenessOf } from '../platform/process.ts'
@@ -26,6 +24,7 @@ import { remoteFromEnvironment } from '../workspace/remote-url.ts'
 import { openRepository } from '../workspace/repository.ts'
 import { openShadow } from '../workspace/shadow.ts'
 import { openRunTokens } from './run-token.ts'
+import { settingsOf } from './settings.ts'
 import { cacheDirOf, openStateDir, stateDirOf } from './state-dir.ts'
 import { toolAccessOf } from './tool-access.ts'
 
@@ -46,23 +45,6 @@ const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789'
 
 const newId = (prefix: string): string =>
   `${prefix}-${[...randomBytes(8)].map((byte) => alphabet[byte % alphabet.length]).join('')}`
-
-/** Keeps the last valid settings, so that a mistake in their file does not stop running agents. It is logged once. */
-const lastValid = <T>(read: () => T, log: Logger): (() => T) => {
-  let good = read()
-  let reported = ''
-  return () => {
-    try {
-      good = read()
-      reported = ''
-    } catch (error) {
-      if (messageOf(error) !== reported)
-        log.error({ error: messageOf(error) }, 'the configuration is not valid; the last valid one stays in use')
-      reported = messageOf(error)
-    }
-    return good
-  }
-}
 
 interface Signals {
   wake: () => void
@@ -125,9 +107,12 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
   const stateDir = stateDirOf(environment, repository.id)
   const log = openLog(stateDir)
   const root = repository.root
-  const config = lastValid(() => loadConfig({ root, environment, flags: options.flags ?? {} }), log)
   const cacheDir = cacheDirOf(environment)
+  // Read before the store is opened, so that a mistake in a file is reported first.
+  loadConfig({ root, environment, flags: options.flags ?? {} })
   const db = await openDb(options, { stateDir, cacheDir, repositoryId: repository.id }, signals)
+  const settings = await settingsOf({ db, stateDir, root, environment, flags: options.flags ?? {} })
+  const { config } = settings
   return {
     db,
     ports: realPorts,
@@ -141,7 +126,10 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
     stateDir,
     cacheDir,
     config,
-    pathPolicy: lastValid(() => loadPolicyRecovery({ root, environment }), log),
+    pathPolicy: settings.pathPolicy,
+    contract: settings.contract,
+    refreshSettings: settings.refresh,
+    confirmSettings: settings.confirm,
     policy: () => ({
       playbooks: options.playbooks ?? playbooks,
       disabled: config().playbooks.disabled,

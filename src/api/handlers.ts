@@ -39,6 +39,7 @@ import { readChecks } from '../runtime/people/check-log.ts'
 import { readRunLog } from '../runtime/people/run-log.ts'
 import { allEvents, goalView, reportView, statusView, viewOptions, withCountdown } from '../runtime/people/views.ts'
 import { listAgents } from '../store/agent.ts'
+import { configStates } from '../store/config-state.ts'
 import { listEscalations } from '../store/escalation.ts'
 import { readEvents, storeNow } from '../store/event.ts'
 import {
@@ -224,6 +225,8 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
     }),
     status: async ({ query }) => statusView(context.db, query.ended, viewOptions(context)),
     inbox: async () => inboxView(context.db),
+    getConfig: async () =>
+      (await configStates(context.db)).map(({ place, waiting, rejected }) => ({ place, waiting, rejected })),
     metrics: async () => metrics(context),
     report: async ({ query }) => reportView(context.db, new Date(query.since), viewOptions(context)),
     doctor: async () => doctor(context),
@@ -275,6 +278,11 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     resume: async ({ body }) => resumeGoals(context, body.goal),
     restore: async ({ body }) => restoreSnapshot(context.shadow, body),
     clean: async ({ body }) => removeExpired(context, body.dryRun),
+    confirmConfig: async ({ body }) => {
+      if (context.confirmSettings === undefined) throw new AppError('ILLEGAL', 'no change of the configuration waits')
+      const { digest } = await context.confirmSettings(body.digest)
+      return { digest }
+    },
     createLogin: async () => login(),
     drain: async () => {
       // Not awaited: a run may take hours. The response says how many runs are left.

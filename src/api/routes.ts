@@ -5,11 +5,11 @@
 import { z } from 'zod'
 import type { ErrorCode } from '../errors.ts'
 import * as contract from './contract.ts'
-import { change, list, ofRun, open, read } from './route-forms.ts'
 import * as entities from './responses/entities.ts'
 import * as grants from './responses/grants.ts'
 import { notificationSchema } from './responses/notifications.ts'
 import * as inbox from './responses/inbox.ts'
+import { change, list, ofRun, open, read } from './route-rows.ts'
 import { requeue } from './responses/requeue.ts'
 import * as runTools from './responses/run-tool-responses.ts'
 import * as outcomes from './responses/outcomes.ts'
@@ -289,6 +289,21 @@ export const routes = {
     contract.notificationsQuery,
     z.array(notificationSchema),
   ),
+  getConfig: read(
+    '/config',
+    'Changes of the configuration that wait, and files that are not valid',
+    none,
+    views.configView,
+  ),
+  confirmConfig: {
+    ...change(
+      '/config/confirm',
+      'Confirms a change of the configuration that allows more, by the digest under which it was shown',
+      contract.confirmRequest,
+      views.configConfirmed,
+    ),
+    errors: ['ILLEGAL', 'STALE'] as const,
+  },
   createLogin: change('/login-codes', 'A URL that logs a browser in once', null, outcomes.loginUrl),
   drain: change('/drain', 'Starts no new run, and stops the engine when its runs have ended', null, outcomes.draining),
   shutdown: change('/shutdown', 'Stops the engine', null, outcomes.stopping),

@@ -32,6 +32,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   explain: () => import('./commands/explain.ts'),
   policy: () => import('./commands/policy.ts'),
   notify: () => import('./commands/notify.ts'),
+  config: () => import('./commands/config.ts'),
   doctor: () => import('./commands/doctor.ts'),
   init: () => import('./commands/init.ts'),
   inbox: () => import('./commands/inbox.ts'),
@@ -124,7 +125,10 @@ const parse = async (
     used = { command: command.name(), ...command.optsWithGlobals<{ repo?: string }>() }
   })
   const act = (action: CommandAction): void => {
-    chosen = async (io) => action(await withRepository(io, used.repo, used.command))
+    chosen = async (given) => {
+      const io = await withRepository(given, used.repo, used.command)
+      return action(io)
+    }
   }
   for (const register of await declarations(program, argv)) register(program, act)
   program.parse(argv, { from: 'user' })

@@ -109,7 +109,10 @@ const suggestionLines = (paint: Paint, suggestions: StatusView['suggestions']): 
 
 export const statusLines = (paint: Paint, status: StatusView): string[] => {
   if (status.goals.length + status.endedLeftOut === 0)
-    return ['There are no goals yet. Try: unstuck run "<what you want done>"']
+    return [
+      ...status.notices.map((notice) => `${paint.warn('!')} ${safe(notice)}`),
+      'There are no goals yet. Try: unstuck run "<what you want done>"',
+    ]
   const questions = status.escalations.flatMap((entry) => questionText(paint, entry))
   const limits = status.limits.map(
     ({ account, harnesses, evidence, until }) =>
@@ -130,6 +133,7 @@ export const statusLines = (paint: Paint, status: StatusView): string[] => {
         `${paint.warn('notify')} ${channel}: ${waiting === 0 ? `${givenUp} given up` : `${waiting} not delivered yet`}: ${cutToWidth(safe(problem), 200)} ${paint.dim('(unstuck notify list)')}`,
     ),
     ...engineLines(paint, status.engines),
+    ...status.notices.map((notice) => `${paint.warn('!')} ${safe(notice)}`),
     ...questions,
     ...suggestionLines(paint, status.suggestions),
   ]

@@ -33,6 +33,17 @@ export const appendEvent = async (db: Queryable, event: NewEvent): Promise<void>
     select pg_notify(current_schema()::text, current_setting('application_name')) from written`)
 }
 
+/** Events of a type in the last day: how many, and the last one. */
+export const countOfDay = async (
+  db: Queryable,
+  type: string,
+): Promise<{ count: number; last: Record<string, unknown> | null }> =>
+  (await firstRow<{ count: number; last: Record<string, unknown> | null }>(
+    db,
+    sql`select count(*)::int as count, (array_agg(payload order by id desc))[1] as last
+      from event where type = ${type} and at > unstuck_now() - interval '1 day'`,
+  )) ?? { count: 0, last: null }
+
 export interface EventFilter {
   after: number
   limit: number

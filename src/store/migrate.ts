@@ -22,6 +22,7 @@ import { migration as proposals } from './migrations/0016-proposals.ts'
 import { migration as notification } from './migrations/0017-notification.ts'
 import { migration as goalExport } from './migrations/0018-goal-export.ts'
 import { migration as agentQuestion } from './migrations/0019-agent-question.ts'
+import { migration as config } from './migrations/0020-config.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -42,6 +43,7 @@ export const migrations: readonly string[] = [
   notification,
   goalExport,
   agentQuestion,
+  config,
 ]
 
 const uniqueViolation = '23505'

@@ -81,6 +81,15 @@ create table area_hold (
   constraint area_hold_span_excl EXCLUDE USING gist (span WITH &&)
 );
 
+create table config_state (
+  place text not null,
+  accepted text not null,
+  waiting jsonb,
+  rejected jsonb not null default '[]'::jsonb,
+  updated_at timestamp with time zone not null default unstuck_now(),
+  constraint config_state_pkey PRIMARY KEY (place)
+);
+
 create table engine (
   id text not null,
   host text not null,

@@ -92,6 +92,7 @@ describe('every answer is what the table says', () => {
     inbox: () => ({ path: '/inbox' }),
     report: () => ({ path: '/report?since=2020-01-01T00:00:00Z' }),
     doctor: () => ({ path: '/doctor' }),
+    getConfig: () => ({ path: '/config' }),
     snapshots: () => ({ path: '/snapshots' }),
     agents: () => ({ path: '/agents' }),
     listGoals: () => ({ path: '/goals' }),
@@ -148,6 +149,8 @@ describe('every answer is what the table says', () => {
     'readReply',
     'drain',
     'shutdown',
+    // Needs a change that waits: test/waits/reload.test.ts.
+    'confirmConfig',
   ]
 
   test('each route of the table has a call here', () => {

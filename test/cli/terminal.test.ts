@@ -41,7 +41,7 @@ const goal = () => ({
 })
 const status = () => ({
   ...{ at: new Date().toISOString(), lastEvent: 1, goals: [goal()], endedLeftOut: 0, suggestions: [] },
-  ...{ escalations: [], agents: [], engines: [], limits: [], undelivered: [] },
+  ...{ escalations: [], agents: [], engines: [], limits: [], undelivered: [], notices: [] },
 })
 const responses: Record<string, () => unknown> = {
   '/health': () => ({ ok: true, root, store: 'embedded' }),

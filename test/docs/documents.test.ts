@@ -141,7 +141,7 @@ describe('the example of `unstuck status` in README', () => {
   }
   const status = {
     ...{ at: now.toISOString(), endedLeftOut: 0, escalations: [], suggestions: [], limits: [] },
-    ...{ engines: [], undelivered: [] },
+    ...{ engines: [], undelivered: [], notices: [] },
     goals: [
       {
         ...{ id: 'g-4k2m9xqa', title: 'Speed up the parser', state: 'active', reason: '', stillFailing: [] },

@@ -19,6 +19,7 @@ export const tables = [
   'learned_path',
   'account_limit',
   'recovery_execution',
+  'config_state',
   'recovery_proposal',
   'escalation',
   'recovery',

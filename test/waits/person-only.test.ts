@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ExplainView, Run } from '../../src/api/contract.ts'
+import type { ExplainView, Run, StatusView } from '../../src/api/contract.ts'
 import { routes, type Route } from '../../src/api/routes.ts'
 import { openScene, until, type Scene } from '../hostile/scene.ts'
 
@@ -85,6 +85,7 @@ const commands = [
   ['up'],
   ['stop'],
   ['restore', 'r-1', '--into', 'elsewhere'],
+  ['config', 'confirm', '--digest', '0'.repeat(64)],
 ]
 
 let scene: Scene
@@ -145,6 +146,8 @@ test('every door of a person is closed to a run, also with a cleared environment
   expect(
     story.lines.some(({ text }) => text.includes('asked for POST /goals/:id/land, which only a person may do')),
   ).toBe(true)
+  const { notices } = await scene.api<StatusView>('/status')
+  expect(notices.some((line) => line.includes('was refused'))).toBe(true)
   // The person at the same address is served.
   expect(await scene.api(`/goals/${goal.id}/land`, {})).toMatchObject({ id: goal.id })
 })

@@ -23,6 +23,9 @@ afterEach(() => scene.clear())
 const trick = (name: string, program: string): void =>
   writeFileSync(join(scene.top, `trick-${name}.mjs`), program.replaceAll('TOP', scene.top))
 
+/** Made of parts, so that no scanner takes this file for a leak. */
+const token = ['ghp', 'aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6'].join('_')
+
 const imports =
   "import { execFileSync } from 'node:child_process'; import { symlinkSync, writeFileSync } from 'node:fs'\n"
 const target = "process.env.UNSTUCK_RUN_DIR + '/recovery.json'"
@@ -35,7 +38,7 @@ test('files that are no proposals are refused: links, pipes, huge ones, folders 
   trick('huge', `${imports}writeFileSync(${target}, ' '.repeat(3_000_000))`)
   trick('outside', `${imports}symlinkSync('..', 'out')`)
   propose('outside', { command: 'touch env.ok', more: { working_dir: 'out' } })
-  const secret = `ghp_${'aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6'}`
+  const secret = token
   propose('secret', { command: `echo ${secret}` })
   const names = ['link', 'pipe', 'huge', 'outside', 'secret']
   const goals = await Promise.all(names.map((name) => scene.goal(tasksOf(name))))
@@ -83,7 +86,7 @@ test('a command cannot change what is checked, and a lockfile enters the work on
   propose('free', { command: locks })
   const free = tasksOf('free').map((task) => ({ ...task, allowedPaths: ['free.txt', 'package-lock.json'] }))
   const goals = await Promise.all([scene.goal(tasksOf('cheat')), scene.goal(tasksOf('locked')), scene.goal(free)])
-  const [cheat, locked, open_] = goals as [string, string, string]
+  const [cheat, locked, open_] = goals
   await question(cheat, 'recovery_failed')
   await isDone(locked)
   await isDone(open_)
@@ -156,7 +159,7 @@ test('of fifty answers at the same time one wins, and a goal with two questions 
   await expect(
     scene.post(`/escalations/${second?.id}/answer`, {
       choice: 'edit',
-      input: `echo ghp_${'aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6'}`,
+      input: `echo ${token}`,
     }),
   ).rejects.toThrow('contains a secret')
   await scene.post<GoalView>(`/goals/${goal}/cancel`)

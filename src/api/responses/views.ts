@@ -77,6 +77,21 @@ const suggestions = z.array(
   }),
 )
 
+const waitingChange = z.strictObject({
+  digest: text,
+  /** Secrets are redacted. */
+  changes: z.array(z.strictObject({ key: text, before: text, after: text })),
+})
+export const configView = z.array(
+  z.strictObject({
+    /** Host and folder of the checkout. */
+    place: text,
+    waiting: waitingChange.nullable(),
+    rejected: z.array(text),
+  }),
+)
+export type ConfigStateView = z.infer<typeof configView>
+export const configConfirmed = z.strictObject({ digest: text })
 export const status = z.strictObject({
   at: time,
   /** Every event up to this number is reflected in this response: follow the events after it. */
@@ -92,6 +107,8 @@ export const status = z.strictObject({
   limits: z.array(accountLimit),
   /** Channels over which notifications could not be delivered. */
   undelivered: z.array(undelivered),
+  /** What the owner should know: settings that wait or are not valid, and what agents were refused. */
+  notices: z.array(text),
 })
 export type StatusView = z.infer<typeof status>
 const counts = z.record(text, count)

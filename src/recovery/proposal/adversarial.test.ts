@@ -188,7 +188,7 @@ describe('globs mean what they say', () => {
     ['', '', true],
     ['git push', 'git push origin', false],
     ['{a,b}', 'a', false],
-    ['*a*a*a*a*a*a*a*b', `${'a'.repeat(4000)}`, false],
+    ['*a*a*a*a*a*a*a*b', 'a'.repeat(4000), false],
   ])('%j and %j: %j', (glob, text, matches) => {
     expect(textGlobMatcher(glob)(text)).toBe(matches)
   })
@@ -295,7 +295,7 @@ describe('bytes', () => {
     ['an escaped NUL', bytes(JSON.stringify(valid).replace('npm install', String.raw`npm install\u0000`)), false],
     ['an escaped new line', bytes(JSON.stringify(valid).replace('npm install', String.raw`npm install\n`)), false],
     ['too large', new Uint8Array(300 * 1024).fill(32), false],
-    ['nested deeply', bytes(`${'['.repeat(100_000)}`), false],
+    ['nested deeply', bytes('['.repeat(100_000)), false],
     ['a polluting key', bytes(JSON.stringify(valid).replace('"version"', '"__proto__":{"x":1},"version"')), false],
   ])('%s', (_what, given, ok) => {
     expect(readProposal(given).ok).toBe(ok)

@@ -187,6 +187,7 @@ const shimAtGate = async (runContext: RunContext, launch: Launch, can: Capabilit
 
 /** Phase `launch`: continues the newest launch from the step where a crash left it, until the agent runs. */
 export const startLaunch = async (runContext: RunContext, abilities: DetectedCapabilities): Promise<void> => {
+  await runContext.context.nextIteration?.()
   const { context, paths } = runContext
   if (lastLaunch(runContext.run) === undefined)
     await saveProgress(runContext, { launches: [firstLaunch(await firstCorrections(runContext))] })

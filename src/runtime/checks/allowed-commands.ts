@@ -9,6 +9,7 @@ export const trustedContract = async (runContext: RunContext): Promise<VerifyCon
     const text = await context.ports.git.textAt(context.shadow, run.baseCommit ?? '', contractFile)
     if (text !== undefined) return parseContract(contractFile, text)
   }
+  if (context.contract !== undefined) return context.contract()
   return readContract(context.ports.files, context.repository.root)
 }
 

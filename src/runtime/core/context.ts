@@ -97,6 +97,14 @@ export interface Context {
   policy(): LadderSettings
   /** The rules by which changed paths are allowed without a person; kept while its file is broken, as `config`. */
   pathPolicy(): PolicyRecovery
+  /** The verify contract in use, empty if there is none; kept while its file is broken. Absent = its file is read at each use. */
+  contract?(): object
+  /** Takes over changes of the owner's files, as far as they may apply now. Absent = nothing waits here. */
+  refreshSettings?(): Promise<void>
+  /** A person confirms the change that waits under this digest. */
+  confirmSettings?(digest: string): Promise<{ digest: string }>
+  /** In the context of a run: its next iteration begins, with the settings of this moment. */
+  nextIteration?(): Promise<void>
   /** Versions that programs reported, by path and modification time, so that each is asked once. */
   cliVersions: Map<string, Promise<string>>
   /** Environment of the user who started the engine. Reduced to an allow list before a process gets it. */

@@ -2,6 +2,7 @@
  * Claims tasks for the idle agents of this engine and starts their executors. If the connection breaks during a claim, its
  * run id shows whether it was committed. A machine that is short of disk, memory or processor time claims nothing.
  */
+import { iterationContext } from './iteration.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
@@ -27,7 +28,8 @@ interface Work {
 }
 
 /** Everything that the executor of a run needs, with the driver of the task's harness. */
-export const runContextFor = (context: Context, parts: { goal: Goal; task: Task; run: Run }): RunContext => {
+export const runContextFor = (engine: Context, parts: { goal: Goal; task: Task; run: Run }): RunContext => {
+  const context = iterationContext(engine)
   const config = context.config()
   const { harness, driver } = harnessNamed(config, parts.task.harness)
   return createRunContext(context, { ...parts, driver, harness })

@@ -124,6 +124,7 @@ const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
 const pass = async (context: Context, parts: Loop): Promise<void> => {
   const { executors, engineId, gracePeriod, leadership } = parts
   await gracePeriod.compareClocks()
+  await context.refreshSettings?.()
   const leading = await leadership?.context()
   if (leading !== undefined) {
     try {

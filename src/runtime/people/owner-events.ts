@@ -1,7 +1,29 @@
-/** The events about what only the owner decides. */
+/** The events about what only the owner decides: the files of the configuration, and doors that agents tried. */
 import { payloadText, type EventTypes } from './event-text.ts'
 
+const listText = (value: unknown): string => (Array.isArray(value) ? value.map(String).join(', ') : '')
+
 export const ownerEvents: EventTypes = {
+  'config.reloaded': {
+    meaning:
+      'a change of the configuration, the policy or the verify contract was taken over; names the keys, not the values',
+    sentence: (p) =>
+      `changed settings apply: ${listText(p.keys)}${listText(p.frozen) === '' ? '' : `; kept until the runs that use them end: ${listText(p.frozen)}`}`,
+  },
+  'config.rejected': {
+    meaning: 'a file of the owner is not valid; the last valid settings stay in use',
+    sentence: (p) => `${payloadText(p, 'problem')}; the last valid settings stay in use`,
+  },
+  'config.waiting': {
+    meaning:
+      'a change that would allow more appeared while an agent without a sandbox ran here; it waits for `unstuck config confirm`',
+    sentence: (p) =>
+      `a change that allows more waits for you (${listText(p.keys)}): see it and confirm it with "unstuck config confirm"`,
+  },
+  'config.confirmed': {
+    meaning: 'a person confirmed a change that allows more',
+    sentence: (p) => `a person confirmed the change of ${listText(p.keys)}`,
+  },
   'person_only.refused': {
     meaning:
       'a program that an agent started asked for what only a person may do, and was refused; so was one that hung up before it could be told from an agent',

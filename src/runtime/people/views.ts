@@ -29,6 +29,7 @@ import { suggestedCommands } from '../../recovery/proposal/suggestions.ts'
 import { findBranches, missingBranchText, usableLandCommand, type FindBranches } from '../landing/goal-branch.ts'
 import { configuredChannels } from '../../domain/notification.ts'
 import { goalBranch, type Context } from '../core/context.ts'
+import { noticesOf } from './notices.ts'
 import { waitingOn, type TaskFacts, type WaitingOn } from './waiting-on.ts'
 
 /** Settings that decide why a task waits. */
@@ -214,9 +215,10 @@ export const statusView = async (db: Queryable, ended: number, options: ViewOpti
   const { agents, engines, limits } = queue
   const suggestions = commands === undefined ? [] : suggestedCommands(await commandRecords(db), commands)
   const undelivered = await undeliveredChannels(db, channels ?? [])
+  const notices = await noticesOf(db)
   return {
     ...{ at: now.toISOString(), lastEvent, goals, endedLeftOut: leftOut },
-    ...{ escalations, suggestions, agents, engines, limits, undelivered },
+    ...{ escalations, suggestions, agents, engines, limits, undelivered, notices },
   }
 }
 

@@ -1,4 +1,4 @@
-/** The forms of a row in the table of routes: what a read, a list and a change have in common. */
+/** What the rows of the table of routes have in common (routes.ts). */
 import { z } from 'zod'
 import type { ErrorCode } from '../errors.ts'
 import * as contract from './contract.ts'
@@ -58,7 +58,7 @@ export const open = <Row extends object>(row: Row): Omit<Row, 'access'> & { acce
 /** Served to the agent of that run only. */
 export const ofRun = <Row extends object>(
   row: Row,
-): Omit<Row, 'access' | 'errors' | 'caller'> & {
+): Omit<Row, 'access' | 'caller' | 'errors'> & {
   access: 'run'
   caller: 'anyone'
   whyAnyone: string

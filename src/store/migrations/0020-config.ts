@@ -1,0 +1,13 @@
+/**
+ * What each checkout made of its configuration: the digest of the settings in use (their text is a file in the state folder, because they
+ * may contain secrets), a change that waits for a person, and files that are not valid. A decision must survive a restart.
+ */
+export const migration = `
+create table config_state (
+  place text primary key,
+  accepted text not null,
+  waiting jsonb,
+  rejected jsonb not null default '[]',
+  updated_at timestamptz not null default unstuck_now()
+);
+`
