@@ -19,6 +19,7 @@ import {
   variableName,
   wholeNumber,
 } from './config-values.ts'
+import { loopSection } from './config-loop.ts'
 import { proposalSections } from './config-proposals.ts'
 import { notifySections } from './config-notify.ts'
 import { recoverySections } from './config-recovery.ts'
@@ -261,6 +262,7 @@ export const sections = {
         'A CLI is ended after this many retries of its own; the error that it retried is then the failure. -1 = never.',
     }),
   }),
+  loop: loopSection,
   remote: z.strictObject({
     timeoutSeconds: numberOfSeconds(1).default(300).meta({
       meaning:
@@ -306,6 +308,7 @@ export const configSchema = z.strictObject({
   mcp: sections.mcp.prefault({}),
   stall: sections.stall.prefault({}),
   doomLoop: sections.doomLoop.prefault({}),
+  loop: sections.loop.prefault({}),
   remote: sections.remote.prefault({}),
   playbooks: sections.playbooks.prefault({}),
   webhooks: sections.webhooks.prefault({}),

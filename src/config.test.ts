@@ -34,6 +34,7 @@ it('without a file, every key has its built-in value', () => {
     allowedDirs: [],
     autoMerge: false,
     repoMode: 'local',
+    loop: { completion_promise: 'LOOP_COMPLETE', max_iterations: 20, stuck_threshold: 3, plan_files: [], roles: {} },
     remote: { timeoutSeconds: 300 },
     maxParallel: 2,
     lease: { ttlSeconds: 300 },
@@ -365,4 +366,24 @@ it('a suggestion is made for a slip and not for a different word', () => {
   expect(nearestWord('autoMereg', ['autoMerge', 'env'])).toBe('autoMerge')
   expect(nearestWord('zebra', ['autoMerge', 'env'])).toBeUndefined()
   expect(nearestWord('', [])).toBeUndefined()
+})
+
+it('the roles of a loop have a harness and a model of their own', () => {
+  const roles = { reviewer: { harness: 'codex', model: 'm' }, tester: { harness: 'claude' } }
+  expect(load({ loop: { roles, max_iterations: -1 } }).loop).toMatchObject({ roles, max_iterations: -1 })
+})
+
+it.each([
+  ['max_iterations', 0, 'loop.max_iterations is 0; allowed: a whole number from 1 to 10000, or -1'],
+  ['stuck_threshold', 1, 'loop.stuck_threshold is 1; allowed: a whole number from 2 to 1000, or -1'],
+  ['completion_promise', '', 'loop.completion_promise is ""; allowed: a text without < and >'],
+  ['completion_promise', 'a</promise>b', 'loop.completion_promise is "a</promise>b"'],
+  ['completion_promise', ' DONE', 'loop.completion_promise is " DONE"'],
+  ['completion_promise', 'DO\nNE', 'loop.completion_promise is "DO\\nNE"'],
+  ['plan_files', ['../plan.md'], 'loop.plan_files[0] is "../plan.md"'],
+  ['roles', { judge: {} }, 'loop.roles'],
+  ['roles', { tester: { harnes: 'codex' } }, 'unknown key loop.roles.tester.harnes'],
+  ['max_iteration', 3, 'Did you mean "max_iterations"?'],
+])('loop.%s %j is refused', (key, value, message) => {
+  expect(problem({ loop: { [key]: value } })).toContain(message)
 })

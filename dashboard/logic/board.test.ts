@@ -7,6 +7,7 @@ const task = (change: Partial<BoardTask>): BoardTask => ({
   number: 1,
   title: 'Cache the tokens',
   instructions: '',
+  kind: 'code',
   role: 'worker',
   allowedPaths: [],
   deniedPaths: [],

@@ -5,6 +5,7 @@
  */
 import { z } from 'zod'
 import { endedShown, repoModes } from '../domain/goal.ts'
+import { taskKinds } from '../domain/task.ts'
 
 /** PostgreSQL can store neither. */
 const storable = (value: string): boolean => !value.includes('\0') && value.isWellFormed()
@@ -32,6 +33,7 @@ const taskInput = z.strictObject({
   harness: string.max(64).exactOptional(),
   model: string.max(200).exactOptional(),
   targetArea: string.max(200).exactOptional(),
+  kind: z.enum(taskKinds).exactOptional(),
 })
 
 const number = z.number().min(-1)
@@ -74,6 +76,8 @@ export const goalRequest = z
       repoMode: z.enum(repoModes),
       allowedDirs: z.array(path.startsWith('/')).max(100),
       harness: string.max(64).nullable(),
+      /** `loop`: tasks that name no kind are of kind `loop`. */
+      strategy: z.enum(['tasks', 'loop']).exactOptional(),
       limits: z.strictObject({
         runSeconds: number.exactOptional(),
         runTokens: number.exactOptional(),

@@ -3,7 +3,7 @@ import { eventView } from './event-view.ts'
 import { AppError, messageOf } from '../errors.ts'
 import type { Escalation } from '../domain/escalation.ts'
 import { questionLines } from '../domain/question-lines.ts'
-import type { Run } from '../domain/run.ts'
+import { harnessOfLaunch, type Run } from '../domain/run.ts'
 import type { Task } from '../domain/task.ts'
 import {
   cancelGoal,
@@ -193,7 +193,7 @@ const lists = (context: Context) =>
 
 const runReads = (context: Context) => {
   const activityOf = createActivities(context)
-  const driverOf = ({ harness }: Run) => harnessNamed(context.config(), harness).driver
+  const driverOf = (run: Run, number?: number) => harnessNamed(context.config(), harnessOfLaunch(run, number)).driver
   return {
     getRun: async ({ id }) => runNamed(context.db, id),
     runActivity: async ({ id }) => {
@@ -207,7 +207,10 @@ const runReads = (context: Context) => {
     runLog: async ({ id, query }) => {
       const run = await runNamed(context.db, id)
       const { processes } = context.ports
-      return readRunLog({ run, driver: driverOf(run), paths: runPaths(context, run.id), processes }, query)
+      return readRunLog(
+        { run, driver: driverOf(run, query.launch), paths: runPaths(context, run.id), processes },
+        query,
+      )
     },
   } satisfies Partial<Handlers>
 }

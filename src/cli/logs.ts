@@ -80,11 +80,11 @@ const showChecks = async (shown: Shown, before = Number.POSITIVE_INFINITY): Prom
 
 const beginLaunch = async (shown: Shown, launch: number): Promise<void> => {
   shown.launch = launch
-  if (launch > 1) {
-    const { launches } = await shown.client.get<Run>(`/runs/${shown.run}`)
-    await showChecks(shown, Date.parse(launches[launch - 1]?.startedAt ?? ''))
-  }
-  if (shown.options.json !== true) heading(shown, `launch ${launch}`)
+  const { launches } = await shown.client.get<Run>(`/runs/${shown.run}`)
+  const { startedAt, turn } = launches[launch - 1] ?? {}
+  if (launch > 1) await showChecks(shown, Date.parse(startedAt ?? ''))
+  const about = turn === undefined ? '' : ` (iteration ${turn.iteration}, ${turn.role})`
+  if (shown.options.json !== true) heading(shown, `launch ${launch}${about}`)
 }
 
 const addressOf = ({ run, cursor: { launch, stdout, stderr } }: Shown): string =>

@@ -31,7 +31,7 @@ export interface RecoveryProposal {
   goalId: string
   taskId: string
   runId: string
-  /** The number of the run within its task, from 1. */
+  /** Of a loop the iteration, of any other task the number of the run within its task; both from 1. */
   iteration: number
   /** SHA-256 of the bytes that were read. */
   digest: string

@@ -5,6 +5,7 @@
 import type { Flow } from './flow.ts'
 import type { Oversized } from './change-size.ts'
 import { addSpend, noSpend, type Spend } from './budget.ts'
+import type { LoopState, RoleTurn } from './loop.ts'
 import type { CommandSource } from './task.ts'
 
 export const runStates = ['running', 'success', 'failed', 'cancelled'] as const
@@ -49,6 +50,10 @@ export interface Launch {
   loginBefore?: string | null
   /** Written when the launch ended; the spend of the run is the sum. */
   spend: Spend | null
+  /** The turn of a loop that it belongs to; absent = the task is no loop. */
+  turn?: RoleTurn
+  /** The harness of the turn, where roles may have different ones; absent = that of the run. */
+  harness?: string
 }
 
 /** Where a check comes from: `contract` is the repository's `.unstuck/verify.contract.json`. */
@@ -255,6 +260,8 @@ export interface Run {
   commit: string | null
   verdict: Verdict | null
   errorMeta: ErrorMeta | null
+  /** Where a run of a loop is; null = the task is no loop. */
+  loop: LoopState | null
   /** A person cancelled the run; its executor notices at its next poll. */
   stopAsked: 'cancelled' | null
   judgedAt: Date | null
@@ -295,7 +302,31 @@ export const spendWithLaunch = ({ spend, launches }: Pick<Run, 'spend' | 'launch
   })
 }
 
+/** Whether both launches belong to the same turn of a loop. */
+const isSameTurn = (one: Launch, other: Launch): boolean =>
+  one.turn?.iteration === other.turn?.iteration && one.turn?.role === other.turn?.role
+
+/**
+ * The spend that limits of a run are compared with. In a loop they hold for each turn, because a turn is one attempt at its part. What
+ * earlier turns spent counts for the goal.
+ */
+export const limitedSpend = ({ spend, launches, loop }: Pick<Run, 'spend' | 'launches' | 'loop'>, goal: Spend) => {
+  const last = launches.at(-1)
+  if (loop === null || last === undefined) return { run: spend, goal }
+  const own = spendOfLaunches(launches.filter((launch) => isSameTurn(launch, last)))
+  const earlier = {
+    tokens: spend.tokens - own.tokens,
+    costUsd: spend.costUsd - own.costUsd,
+    seconds: spend.seconds - own.seconds,
+  }
+  return { run: own, goal: addSpend(goal, earlier) }
+}
+
 export const lastLaunch = (run: Run): Launch | undefined => run.launches.at(-1)
+
+/** Whose output a launch is; without a number that of the newest. */
+export const harnessOfLaunch = ({ launches, harness }: Pick<Run, 'launches' | 'harness'>, number?: number): string =>
+  launches.find((launch) => launch.number === (number ?? launches.length))?.harness ?? harness
 
 /** The shims whose launch ran an agent. */
 export const shimsOf = ({ launches }: Pick<Run, 'launches'>): NonNullable<Launch['shim']>[] =>

@@ -15,6 +15,10 @@ export type TaskStatus = Exclude<TaskState, 'blocked'> | `blocked(${BlockReason}
 export const roles = ['planner', 'worker', 'tester', 'docser', 'judge'] as const
 export type Role = (typeof roles)[number]
 
+/** `loop`: turns of planner, worker, tester and reviewer, again and again until promise and gates hold (loop.ts). */
+export const taskKinds = ['code', 'loop'] as const
+export type TaskKind = (typeof taskKinds)[number]
+
 /** A task runs in one lane; dispatch.ts limits how many tasks run in each. */
 export const lanes = ['feature', 'conflict_recovery', 'docser'] as const
 export type Lane = (typeof lanes)[number]
@@ -74,6 +78,7 @@ export interface Task extends TaskFields {
   goalId: string
   /** 1, 2, … within its goal, in the order given. */
   number: number
+  kind: TaskKind
   role: Role
   /** The verification commands as requested. Corrections remove some from `commands`. */
   originalCommands: string[]

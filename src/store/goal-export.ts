@@ -109,12 +109,12 @@ export interface GoalProgress {
   updatedAt: Date
 }
 
-/** The number within its task of the given run, or of the newest run of the goal; 0 = there is none. */
+/** The number within its task of the given run, or of the newest run of the goal, in a loop its iteration; 0 = there is none. */
 export const iterationOf = async (db: Queryable, goalId: string, runId: string | null = null): Promise<number> =>
   (
     await firstRow<{ number: number }>(
       db,
-      sql`select number from run where goal_id = ${goalId} and (${runId}::text is null or id = ${runId}) order by started_at desc, id desc limit 1`,
+      sql`select coalesce((loop ->> 'iteration')::int, number) as number from run where goal_id = ${goalId} and (${runId}::text is null or id = ${runId}) order by started_at desc, id desc limit 1`,
     )
   )?.number ?? 0
 

@@ -23,6 +23,7 @@ import { migration as notification } from './migrations/0017-notification.ts'
 import { migration as goalExport } from './migrations/0018-goal-export.ts'
 import { migration as agentQuestion } from './migrations/0019-agent-question.ts'
 import { migration as config } from './migrations/0020-config.ts'
+import { migration as loop } from './migrations/0021-loop.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -44,6 +45,7 @@ export const migrations: readonly string[] = [
   goalExport,
   agentQuestion,
   config,
+  loop,
 ]
 
 const uniqueViolation = '23505'

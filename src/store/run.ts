@@ -40,7 +40,17 @@ export const listRunsOf = async (db: Queryable, goalIds: readonly string[]): Pro
 export type RunProgress = Partial<
   Pick<
     Run,
-    'phase' | 'baseCommit' | 'launches' | 'sessionId' | 'spend' | 'tree' | 'commitIntent' | 'commit' | 'verdict'
+    | 'phase'
+    | 'baseCommit'
+    | 'launches'
+    | 'sessionId'
+    | 'spend'
+    | 'tree'
+    | 'commitIntent'
+    | 'commit'
+    | 'verdict'
+    | 'loop'
+    | 'harness'
   >
 >
 
@@ -54,7 +64,8 @@ export const saveRun = async (db: Queryable, run: Run, progress: RunProgress): P
     sql`update run set phase = ${next.phase}, base_commit = ${next.baseCommit}, launches = ${json(next.launches)}::jsonb,
       session_id = ${next.sessionId}, spend = ${json(next.spend)}::jsonb, tree = ${next.tree}, commit = ${next.commit},
       commit_intent = ${next.commitIntent === null ? null : json(next.commitIntent)}::jsonb,
-      verdict = ${next.verdict === null ? null : json(next.verdict)}::jsonb, version = version + 1
+      verdict = ${next.verdict === null ? null : json(next.verdict)}::jsonb, harness = ${next.harness},
+      loop = ${next.loop === null ? null : json(next.loop)}::jsonb, version = version + 1
     where id = ${run.id} and version = ${run.version} and state = 'running'
       and exists (select 1 from lease where lease.run_id = run.id and lease.epoch = ${run.epoch}) returning *`,
   )

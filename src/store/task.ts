@@ -67,7 +67,7 @@ export type NewTask = Pick<
   | 'model'
   | 'priority'
 > &
-  Partial<Pick<Task, 'lane' | 'engineId' | 'contextFiles' | 'rework' | 'originalCommands'>>
+  Partial<Pick<Task, 'kind' | 'lane' | 'engineId' | 'contextFiles' | 'rework' | 'originalCommands'>>
 
 type WithAreas = Pick<Task, 'id' | 'targetArea' | 'allowedPaths' | 'rework'>
 
@@ -87,12 +87,12 @@ export const insertTasks = async (db: Queryable, tasks: NewTask[]): Promise<void
     const areas = json(await areasWithGrants(db, { ...task, rework: task.rework ?? null }))
     await db.query(sql`
       insert into task (id, goal_id, number, title, instructions, role, allowed_paths, denied_paths, commands, original_commands,
-        command_source, depends_on, target_area, harness, model, priority, lane, areas, span, rank, engine_id, context_files, rework, state)
+        command_source, depends_on, target_area, harness, model, priority, lane, areas, span, rank, engine_id, context_files, rework, kind, state)
       values (${task.id}, ${task.goalId}, ${task.number}, ${task.title}, ${task.instructions}, ${task.role}, ${json(task.allowedPaths)}::jsonb,
         ${json(task.deniedPaths)}::jsonb, ${json(task.commands)}::jsonb, ${json(task.originalCommands ?? task.commands)}::jsonb, ${task.commandSource}, ${json(task.dependsOn)}::jsonb,
         ${task.targetArea}, ${task.harness}, ${task.model}, ${task.priority}, ${task.lane ?? laneOfRole(task.role)}, ${areas}::jsonb,
         area_spans(${areas}::jsonb), extract(epoch from unstuck_now()) + ${rankOf(task.priority, 0)}::float8, ${task.engineId ?? null},
-        ${json(task.contextFiles ?? [])}::jsonb, ${task.rework === undefined || task.rework === null ? null : json(task.rework)}::jsonb, 'queued')`)
+        ${json(task.contextFiles ?? [])}::jsonb, ${task.rework === undefined || task.rework === null ? null : json(task.rework)}::jsonb, ${task.kind ?? 'code'}, 'queued')`)
     await appendEvent(db, {
       type: 'task.created',
       goalId: task.goalId,

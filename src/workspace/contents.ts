@@ -1,5 +1,5 @@
 /** Reads files of a commit or tree through the shadow, never from the workspace, where an agent can write. */
-import { git, objectName } from './git.ts'
+import { fieldsOf, git, objectName } from './git.ts'
 import { inShadow, type Shadow } from './shadow.ts'
 
 /** Text of a file; undefined = no such file (also for a folder or a nested repository). */
@@ -10,6 +10,12 @@ export const fileTextAt = async (shadow: Shadow, treeish: string, path: string):
   })
   return found.code === 0 ? found.stdout : undefined
 }
+
+/** Paths of all files of a commit or tree. */
+export const filesOf = async (shadow: Shadow, treeish: string): Promise<string[]> =>
+  fieldsOf(
+    (await git(['ls-tree', '-r', '-z', '--name-only', '--full-tree', objectName(treeish)], inShadow(shadow))).stdout,
+  )
 
 /** A patch between two commits for people, at most `mostChars` characters of it. */
 export const diffText = async (

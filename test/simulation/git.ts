@@ -420,6 +420,7 @@ const shadowCalls = (state: State) => ({
     }
     return { written, kept: changes.filter(({ path }) => moved.has(path)).map(({ path }) => path) }
   },
+  filesOf: (_shadow: Shadow, treeish: string): string[] => [...state.treeOf(treeish).keys()],
   textAt: (_shadow: Shadow, treeish: string, path: string): string | undefined => state.treeOf(treeish).get(path),
   dropSnapshot: (_shadow: Shadow, id: string): void => {
     state.snapshots.delete(id)

@@ -7,8 +7,9 @@ import { agentStates } from '../../domain/agent.ts'
 import { engineRoles, engineStates } from '../../domain/engine.ts'
 import { choiceKinds, escalationKinds, escalationStates } from '../../domain/escalation.ts'
 import { goalStates, repoModes } from '../../domain/goal.ts'
+import { loopRoles, loopStages } from '../../domain/loop.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
-import { blockReasons, lanes, roles, taskStates, type TaskStatus } from '../../domain/task.ts'
+import { blockReasons, lanes, roles, taskKinds, taskStates, type TaskStatus } from '../../domain/task.ts'
 import { count, id, limits, names, spend, text, time } from './parts.ts'
 import { verdict } from './verdict.ts'
 
@@ -72,6 +73,7 @@ export const taskSchemaFields = {
   number: count,
   title: text,
   instructions: text,
+  kind: z.enum(taskKinds),
   role: z.enum(roles),
   allowedPaths: names,
   deniedPaths: names,
@@ -120,6 +122,25 @@ const launch = z.strictObject({
   startedAt: text.nullable(),
   loginBefore: text.nullable().exactOptional(),
   spend: spend.nullable(),
+  turn: z.strictObject({ iteration: count, role: z.enum(loopRoles) }).exactOptional(),
+  harness: text.exactOptional(),
+})
+/** Where a run of a loop is. `tests`: the checks of this iteration, before the tester's turn. */
+export const loopState = z.strictObject({
+  iteration: count,
+  role: z.enum(loopRoles),
+  stage: z.enum(loopStages),
+  limit: count.nullable(),
+  before: text.nullable(),
+  tests: z
+    .strictObject({
+      ...{ state: z.enum(['passed', 'failed', 'none']), tree: text, text, signature: text },
+      infra: z.literal(true).exactOptional(),
+    })
+    .nullable(),
+  signatures: z.array(text),
+  open: text,
+  recoveries: count,
 })
 const errorMeta = z.strictObject({
   source: z.enum(['execution', 'verification', 'policy', 'merge', 'engine', 'person']),
@@ -159,6 +180,7 @@ export const runSchema = z.strictObject({
   commit: text.nullable(),
   verdict: verdict.nullable(),
   errorMeta: errorMeta.nullable(),
+  loop: loopState.nullable(),
   stopAsked: z.literal('cancelled').nullable(),
   judgedAt: time.nullable(),
   judgementVersion: count,

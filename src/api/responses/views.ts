@@ -8,7 +8,7 @@ import { claimBlockerCauses } from '../../domain/claimability.ts'
 import { goalActions, taskActions } from '../../domain/allowed-actions.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
 import { taskStates } from '../../domain/task.ts'
-import { agent, engine, escalation, goalSchemaFields, recoveryStatus, taskSchemaFields } from './entities.ts'
+import { agent, engine, escalation, goalSchemaFields, loopState, recoveryStatus, taskSchemaFields } from './entities.ts'
 import { count, id, names, spend, text, time } from './parts.ts'
 import { outcome, stillFailing } from './verdict.ts'
 
@@ -31,6 +31,11 @@ export const taskView = z.strictObject({
       ...{ id: id('r'), number: count, state: z.enum(runStates), phase: z.enum(runPhases), startedAt: time },
       endedAt: time.nullable(),
       outcome: outcome.nullable(),
+      /** Where a run of a loop is; null = the task is no loop. */
+      loop: loopState
+        .pick({ iteration: true, limit: true, role: true, stage: true })
+        .extend({ tests: z.enum(['passed', 'failed', 'none']).nullable() })
+        .nullable(),
       notes: names,
     })
     .nullable(),

@@ -54,6 +54,10 @@ const init = async (io: Io): Promise<number> => {
   printLine(io, `Wrote ${path}. ${foundText(found)}`)
   if (repository.url === undefined && repository.commonDir !== null)
     printLine(io, 'Commit it with your repository: git add .unstuck/config.json && git commit -m "Configure unstuck"')
+  printLine(
+    io,
+    'Roles of `unstuck run --loop` read templates/instructions/<role>.md of the package, or your own .unstuck/instructions/<role>.md.',
+  )
   printLine(io, 'All keys: docs/config.md. Next: unstuck run "<what you want done>"')
   return exitCodes.ok
 }

@@ -17,6 +17,10 @@ export const register: Register = (program, act) => {
     )
     .argument('<goal...>', 'what you want done, or the path of a checklist or task file')
     .option('--merge', 'fast-forward the checked-out branch when the goal is done')
+    .option(
+      '--loop',
+      'let planner, worker, tester and reviewer take turns on each task until promise and gates hold (docs/loop.md)',
+    )
     .option('--direct', 'work in this folder itself, which may be a plain folder; no commit is made')
     .option('--allow-dir <dir>', 'directory outside the repository that agents may use (repeatable)', collectValues, [])
     .option('--harness <name>', 'harness for tasks that name none')
@@ -36,6 +40,7 @@ export const register: Register = (program, act) => {
       `
 Examples:
   unstuck run "Fix the failing test in src/parser"
+  unstuck run --loop "Move the parser to the new AST"
   unstuck run tasks.md --merge`,
     )
     .action((goal: string[], options: RunOptions & DatabaseOption) =>

@@ -123,3 +123,12 @@ test('says when the engine is not responding, and when the work lands', () => {
     'The engine is not responding; waiting for it.',
   ])
 })
+
+test('a loop shows its iteration and role', () => {
+  const loop = { iteration: 2, limit: 20, role: 'tester', stage: 'turn', tests: 'failed' } as const
+  const shown = (more: Partial<Run['loop']>, phase: Run['phase'] = 'supervise') =>
+    show(view([task(1, 'Parser', { status: 'running', run: { phase, loop: { ...loop, ...more } } })]))[1]
+  expect(shown({})).toContain('iteration 2 of 20, tester: the agent is working')
+  expect(shown({ stage: 'tests' }, 'verify')).toContain('iteration 2 of 20, checks: checking')
+  expect(shown({ limit: null, stage: 'landing' }, 'commit')).toContain('iteration 2, complete: committing')
+})

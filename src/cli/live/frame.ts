@@ -1,6 +1,7 @@
 /** The live block of `run`: a goal, its unfinished tasks and what each does, as lines that fit the terminal. Pure. */
 import type { ActivityView, GoalView, TaskView } from '../../api/contract.ts'
 import { isLanding } from '../../domain/goal.ts'
+import { loopText } from '../../domain/loop.ts'
 import { phaseWords } from '../../domain/run.ts'
 import { safe, type Paint } from '../render.ts'
 import { whenText } from '../times.ts'
@@ -39,9 +40,12 @@ const waitWords = (task: LiveTask, now: Date): string => {
   return `${safe(step?.text ?? 'waiting')}${when}`
 }
 
+const runText = ({ phase, loop }: NonNullable<LiveTask['run']>): string =>
+  loop == null ? phaseWords[phase] : `${loopText(loop)}: ${phaseWords[phase]}`
+
 /** What a task does or waits for, in plain words. */
 export const taskActivityText = (task: LiveTask, now: Date): string => {
-  if (task.status === 'running') return task.run === null ? 'preparing' : phaseWords[task.run.phase]
+  if (task.status === 'running') return task.run === null ? 'preparing' : runText(task.run)
   if (task.status === 'blocked(awaiting_human)') return 'waiting for you'
   return waitWords(task, now)
 }

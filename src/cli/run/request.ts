@@ -17,6 +17,7 @@ import { safe } from '../render.ts'
 export interface RunOptions extends JsonOption {
   merge?: boolean
   direct?: boolean
+  loop?: boolean
   allowDir: string[]
   harness?: string
   dryRun?: boolean
@@ -77,6 +78,7 @@ export const goalRequestOf = (io: Io, { home, input, options, config }: Given) =
     repoMode: modeOf(home, options, config),
     allowedDirs: options.allowDir.map((text) => allowedDir(io, text)),
     harness: options.harness ?? null,
+    ...(options.loop === true ? { strategy: 'loop' as const } : {}),
     limits: {
       ...(options.maxSeconds === undefined ? {} : { runSeconds: options.maxSeconds }),
       ...(options.maxTokens === undefined ? {} : { goalTokens: options.maxTokens }),
@@ -137,6 +139,8 @@ export const showPlan = (io: Io, { input, options }: Request, { home, config, ha
   for (const [index, task] of input.tasks.entries()) {
     const after = task.after.length === 0 ? '' : `, after task ${task.after.join(', ')}`
     printLine(io, `  ${index + 1}. ${task.title} (${harnessOf(task.harness)}${after})`)
+    if (task.kind === 'loop' || (task.kind === undefined && options.strategy === 'loop'))
+      printLine(io, '     In turns of planner, worker, tester and reviewer, until promise and gates hold')
     printLine(io, `     May change: ${task.allowedPaths.join(', ')}`)
     printLine(io, `     ${safe(checksText(home, config, task))}`)
   }

@@ -207,6 +207,19 @@ const kinds = {
     words: leftRunningText,
     facts: none,
   }),
+  /** `open`: what the last iteration left open. */
+  loopStuck: kind({
+    ...{ rung: 8, label: 'loop_stuck', failureCode: 'model_doom_loop', category: 'model_loop', retryable: false },
+    words: ({ repeated, open }: { repeated: number; open: string }) =>
+      `${repeated} iterations in a row ended in the same way: ${open}`,
+    facts: none,
+  }),
+  loopLimit: kind({
+    ...{ rung: 8, label: 'loop_limit', failureCode: 'budget_exceeded', category: 'env', retryable: false },
+    words: ({ iterations, open }: { iterations: number; open: string }) =>
+      `${iterations} iterations are over (loop.max_iterations) and the work is not complete: ${open}`,
+    facts: none,
+  }),
   workspace: plain({ rung: 0, label: 'prepare', failureCode: 'environment_issue', category: 'env', retryable: false }),
 }
 

@@ -77,3 +77,26 @@ describe('the brief', () => {
     expect(text.match(/characters left out\]/g)).toHaveLength(5)
   })
 })
+
+describe('the brief of a turn of a loop', () => {
+  const turn = (more: Partial<BriefInput> = {}): BriefInput =>
+    input({}, { turnLines: ['This is iteration 2 of 20, tester.', 'left open'], ...more })
+
+  test('holds the role, the turn and what it may write instead of the paths of the task', () => {
+    const brief = buildBrief(turn({ writes: ['Write only your reports in /run.'] }))
+    expect(brief).toContain('## Your turn\nThis is iteration 2 of 20, tester.\nleft open')
+    expect(brief).toContain('## Rules\nWrite only your reports in /run.')
+    expect(brief).not.toContain('Change only')
+    expect(buildBrief(turn())).toContain('Change only: src/**')
+  })
+
+  test('gives the role room for its instructions, and keeps to the limit when everything is long', () => {
+    const long = 'word '.repeat(5_000)
+    expect(buildBrief(turn({ roleText: 'x'.repeat(3_400) }))).toContain('x'.repeat(3_400))
+    const everything = { roleText: long, hostText: long, failures: [long], turnLines: [long] }
+    const brief = buildBrief(input({ instructions: long, hint: long }, everything))
+    expect(brief.length).toBeLessThanOrEqual(briefLimit)
+    for (const part of ['Your role', 'Earlier attempts', 'Hint', 'Your turn', 'Rules'])
+      expect(brief).toContain(`## ${part}`)
+  })
+})

@@ -8,6 +8,8 @@ import type { Task } from '../../domain/task.ts'
 export const briefLimit = 12_000
 
 const caps = { role: 950, host: 550, failures: 1_500, person: 1_030, task: 6_500, rules: 1_400, proposal: 900 } as const
+/** In a loop the role has more to read, and the goal is in a file beside the reports. */
+const loopCaps = { ...caps, role: 3_500, task: 2_400, rules: 1_200, turn: 1_750 } as const
 /** Characters for earlier attempts where the other parts leave room. */
 const longestFailures = 5_000
 
@@ -27,6 +29,10 @@ export interface BriefInput {
   deniedPaths: string[]
   roleText: string
   hostText: string
+  /** The turn of a loop: where it is, its reports, what is left open. */
+  turnLines?: string[]
+  /** What the agent may write, in place of the paths of the task. */
+  writes?: string[]
   /** Reports of earlier attempts at this task, newest first. */
   failures: string[]
   runDir: string
@@ -54,6 +60,7 @@ const proposalText = (file: string): string =>
 
 const pathRulesOf = (input: BriefInput): string => {
   const { task } = input
+  if (input.writes !== undefined) return input.writes.join('\n')
   const list = (items: string[]): string => items.map((item) => `- ${item}`).join('\n')
   return [
     `Change only: ${input.allowedPaths.join(', ')}`,
@@ -69,16 +76,18 @@ const pathRulesOf = (input: BriefInput): string => {
 }
 
 export const buildBrief = (input: BriefInput): string => {
-  const { proposalFile } = input
-  const before = [section('Your role', input.roleText, caps.role), section('This machine', input.hostText, caps.host)]
+  const { proposalFile, turnLines = [] } = input
+  const most = turnLines.length === 0 ? { ...caps, turn: 0 } : loopCaps
+  const before = [section('Your role', input.roleText, most.role), section('This machine', input.hostText, caps.host)]
   const after = [
     section('Hint', input.task.hint === null ? '' : `A person says: ${input.task.hint}`, caps.person),
     section(
       `Task: ${input.task.title}`,
       input.task.instructions === '' ? input.goal.requirement : input.task.instructions,
-      caps.task - (proposalFile === undefined ? 0 : caps.proposal),
+      most.task - (proposalFile === undefined ? 0 : caps.proposal),
     ),
-    section('Rules', pathRulesOf(input), caps.rules),
+    section('Your turn', turnLines.join('\n'), most.turn),
+    section('Rules', pathRulesOf(input), most.rules),
     ...(proposalFile === undefined ? [] : [section('Broken environment', proposalText(proposalFile), caps.proposal)]),
   ]
   const left = briefLimit - [...before, ...after].join('\n\n').length - 2

@@ -2,7 +2,7 @@
  * The corrections of a run's first launch. A grant ends with its run, but the next attempt would be refused the same again. So the
  * first launch gets what the attempt before was given, and the folders that it was refused and that the owner allows now.
  */
-import { lastLaunch, noCorrections, type LaunchCorrections, type Run } from '../../domain/run.ts'
+import { harnessOfLaunch, lastLaunch, noCorrections, type LaunchCorrections, type Run } from '../../domain/run.ts'
 import { listRuns } from '../../store/run.ts'
 import { runPaths } from '../core/context.ts'
 import { workTreeOf, type RunContext } from '../core/run-context.ts'
@@ -13,11 +13,13 @@ import { isInside, observeDenial } from './observe-denial.ts'
 /** Folders that launches of this run were refused by name, and that are allowed now. */
 const refusedBy = ({ context }: RunContext, run: Run, place: { workTree: string; allowed: string[] }): string[] => {
   const { files } = context.ports
-  const { driver } = harnessNamed(context.config(), run.harness)
   const { launch } = runPaths(context, run.id)
   // The output of a run on another host is not here.
-  const dirs = run.launches.map(({ number }) => launch(number)).filter((dir) => files.existsSync(dir))
-  const denials = dirs.flatMap((dir) => readOutput(context, driver, dir).denials)
+  const here = run.launches.filter(({ number }) => files.existsSync(launch(number)))
+  const denials = here.flatMap(({ number }) => {
+    const { driver } = harnessNamed(context.config(), harnessOfLaunch(run, number))
+    return readOutput(context, driver, launch(number)).denials
+  })
   return denials.flatMap((denial) => {
     if (denial.kind !== 'scope' || denial.target === undefined) return []
     const { directory, allowedBy } = observeDenial(files, denial, { ...place, given: [] })

@@ -37,6 +37,15 @@ export const attemptBefore = <R extends Pick<Run, 'number' | 'errorMeta'>>(
     .toSorted((one, other) => one.number - other.number)
     .at(-1)
 
+/**
+ * A loop continues with the turn that the run before it had reached, however that run ended, so its iterations are not done again. The
+ * newest run with work is that of a person, who gave it back, or of agents.
+ */
+export const loopBefore = <R extends Pick<Run, 'number' | 'launches' | 'tree'>>(
+  runs: readonly R[],
+  number: number,
+): R | undefined => runs.findLast((run) => run.number < number && (run.launches.length > 0 || run.tree !== null))
+
 const longestWords = 300
 const longestEnding = 700
 const mostTried = 6
@@ -130,7 +139,8 @@ const handOverOf = async (
 
 /** The attempt to continue from. A task that continues another one begins with the last attempt at that one. */
 const earlierRun = async ({ context, task, run }: RunContext): Promise<{ before: Run | undefined; of: string }> => {
-  const own = attemptBefore(await listRuns(context.db, { taskId: run.taskId }), run.number)
+  const runs = await listRuns(context.db, { taskId: run.taskId })
+  const own = task.kind === 'loop' ? loopBefore(runs, run.number) : attemptBefore(runs, run.number)
   if (own !== undefined || task.rework === null) return { before: own, of: '' }
   const parent = await getTask(context.db, task.rework.parent)
   const before = attemptBefore(await listRuns(context.db, { taskId: task.rework.parent }), Number.POSITIVE_INFINITY)

@@ -1,6 +1,6 @@
 /** Compares the spend of a running agent with the limits of its run and its goal. */
 import { addSpend, overrunOf, type Overrun, type Spend } from '../../domain/budget.ts'
-import { spendOfLaunches, type Launch } from '../../domain/run.ts'
+import { limitedSpend, spendOfLaunches, type Launch } from '../../domain/run.ts'
 import type { Transcript } from '../../harness/driver.ts'
 import type { LaunchExit } from '../../process/shim-protocol.ts'
 import { getGoal } from '../../store/goal.ts'
@@ -42,8 +42,9 @@ export const watchSpend = (
   let overrun: Overrun | undefined
   const check = (): void => {
     if (overrun !== undefined) return
-    const spent = addSpend(runContext.run.spend, spendOf(runContext, launch, reading()))
-    overrun = overrunOf(runContext.goal.limits, spent, runContext.goal.spend)
+    const { run, goal } = limitedSpend(runContext.run, runContext.goal.spend)
+    const spent = addSpend(run, spendOf(runContext, launch, reading()))
+    overrun = overrunOf(runContext.goal.limits, spent, goal)
     if (overrun !== undefined) stop()
   }
   const end = runContext.context.clock.every(checkEveryMs, () => {

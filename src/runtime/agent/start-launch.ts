@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path'
 import { keepAliveMs } from '../../domain/lease.ts'
-import { lastLaunch, type Launch, type LaunchCorrections } from '../../domain/run.ts'
+import { lastLaunch, limitedSpend, type Launch, type LaunchCorrections } from '../../domain/run.ts'
 import type { LaunchLine } from '../../harness/driver.ts'
 import type { Capabilities } from '../../harness/capabilities.ts'
 import type { LaunchSpec, Shim } from '../../process/shim-protocol.ts'
@@ -24,6 +24,7 @@ import { packageVariables } from '../core/package-variables.ts'
 import { portLines, portVariables } from '../core/reserved-ports.ts'
 import { passedVariables, saveProgress, workTreeOf, type RunContext } from '../core/run-context.ts'
 import { earlierReport } from './progress-summary.ts'
+import { turnBrief } from './turn-brief.ts'
 import { toolServerFor, toolVariables } from './tool-server-for.ts'
 
 const graceMs = 5_000
@@ -42,16 +43,21 @@ export const proposalFile = ({ paths }: Pick<RunContext, 'paths'>): string => jo
 
 const promptOf = (runContext: RunContext, launch: Launch): string => {
   if ((launch.resumeSession !== null || launch.ask !== undefined) && launch.hint !== null) return launch.hint
+  const { loop } = runContext.run
   const brief = buildBrief({
     goal: runContext.goal,
     task: runContext.task,
     allowedPaths: runContext.fence ?? runContext.task.allowedPaths,
     deniedPaths: deniedTexts(runContext),
     roleText: defaultRoleText[runContext.task.role],
+    ...(loop === null ? {} : turnBrief(runContext, loop)),
     hostText: hostText(runContext),
     failures: [launch.hint ?? '', earlierReport(runContext) ?? ''].filter((text) => text !== ''),
     runDir: runContext.paths.agentDir,
-    ...(runContext.context.config().recovery?.enabled === true ? { proposalFile: proposalFile(runContext) } : {}),
+    // In a loop only the tester proposes, and its instructions say how.
+    ...(loop === null && runContext.context.config().recovery?.enabled === true
+      ? { proposalFile: proposalFile(runContext) }
+      : {}),
   })
   return brief
 }
@@ -66,10 +72,17 @@ const writePrompt = (runContext: RunContext, launch: Launch): { prompt: string; 
   return { prompt, promptFile }
 }
 
+/** A role of a loop may have a model of its own. That of the task belongs to the harness of the task. */
+const modelOf = ({ context, harness, run, task }: RunContext): string | null | undefined => {
+  const own = run.loop === null ? undefined : context.config().loop.roles[run.loop.role]
+  if (own?.model !== undefined && (own.harness ?? run.harness) === run.harness) return own.model
+  return run.harness === task.harness ? (task.model ?? harness.model) : harness.model
+}
+
 const lineOf = (runContext: RunContext, launch: Launch, can: Capabilities): LaunchLine => {
   const { harness, driver, paths, task } = runContext
   const toolServer = toolServerFor(runContext, can)
-  const model = task.model ?? harness.model
+  const model = modelOf(runContext)
   return driver.launch({
     can,
     ...writePrompt(runContext, launch),
@@ -91,7 +104,8 @@ const lineOf = (runContext: RunContext, launch: Launch, can: Capabilities): Laun
 
 const specOf = (runContext: RunContext, line: LaunchLine): LaunchSpec => {
   const { context, goal, run } = runContext
-  const left = ((goal.limits.runSeconds ?? Number.MAX_SAFE_INTEGER / 1000) - run.spend.seconds) * 1000
+  const spent = limitedSpend(run, goal.spend).run.seconds
+  const left = ((goal.limits.runSeconds ?? Number.MAX_SAFE_INTEGER / 1000) - spent) * 1000
   return {
     marker: run.id,
     argv: line.argv,
@@ -107,6 +121,10 @@ const specOf = (runContext: RunContext, line: LaunchLine): LaunchSpec => {
   }
 }
 
+/** For programs that play several roles. */
+const turnVariables = ({ run: { loop } }: RunContext): Record<string, string> =>
+  loop === null ? {} : { UNSTUCK_ROLE: loop.role, UNSTUCK_ITERATION: String(loop.iteration) }
+
 const environmentOf = (runContext: RunContext, line: LaunchLine): Record<string, string> =>
   allowedEnvironment(
     runContext.context.environment,
@@ -117,6 +135,7 @@ const environmentOf = (runContext: RunContext, line: LaunchLine): Record<string,
       ...portVariables(runContext.ports),
       ...toolVariables(runContext),
       UNSTUCK_RUN_DIR: runContext.paths.agentDir,
+      ...turnVariables(runContext),
     },
   )
 
@@ -133,9 +152,11 @@ const firstLaunch = (corrections: LaunchCorrections): Launch => ({
   ...notStarted,
 })
 
-export const correctedLaunch = (last: Pick<Launch, 'number'>, change: NextLaunch): Launch => ({
+export const correctedLaunch = (last: Pick<Launch, 'number' | 'turn' | 'harness'>, change: NextLaunch): Launch => ({
   number: last.number + 1,
   ...change,
+  ...(last.turn === undefined ? {} : { turn: last.turn }),
+  ...(last.harness === undefined ? {} : { harness: last.harness }),
   ...notStarted,
 })
 

@@ -100,6 +100,7 @@ const specificHelp: Partial<Record<DiagnosisLabel, (runContext: RunContext, fact
   },
   budget: (runContext) => [budgetRetry(runContext)],
   git_conflict: ({ task }) => [retryChoice(task.id)],
+  loop_limit: ({ task }) => [retryChoice(task.id)],
   red_before: ({ task, goal }) => [commitFixChoice(task.id, goal.targetBranch)],
   not_verified: ({ task }) => [
     changeCheckChoice(task.id, { check: task.commands[0] ?? '', source: task.commandSource }),

@@ -29,7 +29,7 @@ import { captureBase, captureTree, changesBetween, linkTarget } from '../../work
 import { createWorkspace, removeWorkspace } from '../../workspace/clone.ts'
 import { buildCommit, buildTree } from '../../workspace/commit.ts'
 import { copyFiles } from '../../workspace/copy-files.ts'
-import { diffText, readTexts, fileTextAt } from '../../workspace/contents.ts'
+import { diffText, filesOf, readTexts, fileTextAt } from '../../workspace/contents.ts'
 import { diskUsageOf } from '../../workspace/disk-usage.ts'
 import { removePackages } from '../../workspace/packages.ts'
 import { prepareDependencies } from '../../workspace/dependencies.ts'
@@ -106,6 +106,7 @@ const realGit = {
   dropSnapshot,
   ensureGoalBranch,
   fastForward,
+  filesOf,
   handOver: publishRunRef,
   ignoredAt,
   inspectInstalled,

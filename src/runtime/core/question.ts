@@ -120,6 +120,9 @@ const agentText = ({ label, evidence }: Diagnosis): string => {
 const isPreparation = ({ label }: Diagnosis): boolean =>
   label === 'workspace_setup_failed' || label === 'workspace_copy_failed'
 
+/** The iterations of a loop are over, or repeat themselves. */
+const isLoopEnd = ({ label }: Diagnosis): boolean => label === 'loop_stuck' || label === 'loop_limit'
+
 /** The task, and what stopped it, in one sentence. */
 const happenedText = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: boolean): string => {
   const { task, driver } = runContext
@@ -165,7 +168,7 @@ const kindOf = (diagnosis: Diagnosis, { reason, then }: Exhausted): EscalationKi
   const { machine }: AnyFacts = facts
   if (then === 'pause_goal') return 'blocker'
   if (label === 'auth_failure' || label === 'model_missing' || label === leftRunningLabel) return 'no_playbook'
-  if (isPreparation(diagnosis)) return 'exhausted'
+  if (isPreparation(diagnosis) || isLoopEnd(diagnosis)) return 'exhausted'
   if (machine === undefined && label === 'budget') return 'budget'
   if (machine === undefined && label === 'git_conflict') return 'merge_conflict'
   return hasNoPlaybook(reason) ? 'no_playbook' : 'exhausted'
@@ -173,9 +176,11 @@ const kindOf = (diagnosis: Diagnosis, { reason, then }: Exhausted): EscalationKi
 
 const detailsOf = (runContext: RunContext, diagnosis: Diagnosis, { reason, then }: Exhausted): string => {
   const { task, run } = runContext
-  const why = hasNoPlaybook(reason)
-    ? 'Unstuck has no recovery for this failure.'
-    : 'Every recovery for this failure was tried or does not apply here.'
+  const why = isLoopEnd(diagnosis)
+    ? 'A hint or a retry begins a new count of iterations.'
+    : hasNoPlaybook(reason)
+      ? 'Unstuck has no recovery for this failure.'
+      : 'Every recovery for this failure was tried or does not apply here.'
   return [
     ...nextStepLines(runContext, diagnosis, then === 'pause_goal'),
     `Evidence: ${diagnosis.evidence}`,

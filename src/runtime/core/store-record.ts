@@ -1,6 +1,7 @@
 /** The recovery record of the engine: rows of the store, written in the same transaction as the change that they belong to. */
 import type { Run } from '../../domain/run.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
+import { historyOfTurn } from '../../recovery/loop/turn-history.ts'
 import type { PostCondition } from '../../recovery/playbook.ts'
 import type { Queryable } from '../../store/db.ts'
 import { insertRecovery, recoveriesOf, resolveRecovery, type Recovery } from '../../store/recovery.ts'
@@ -33,9 +34,13 @@ export const fencedRecoveries = ({ db }: Pick<Context, 'db'>, run: Run): ReturnT
     }),
 })
 
+/** What counts as tried in the present turn of a loop, or in the run of any other task. */
+const ofTurn = (open: ReturnType<typeof openOf>, { loop }: Run): ReturnType<typeof openOf> =>
+  loop === null ? open : { ...open, history: async () => historyOfTurn(await open.history(), loop.recoveries) }
+
 /** The diagnosis of this evidence, and the next step after everything that was tried on the task. */
 export const chooseStoredRecovery = (context: Context, run: Run, evidence: Evidence): Promise<RecoveryDecision> =>
-  chooseRecovery(openOf(context.db, run.taskId), evidence, {
+  chooseRecovery(ofTurn(openOf(context.db, run.taskId), run), evidence, {
     policy: context.policy(),
     task: { id: run.taskId, runId: run.id },
   })

@@ -27,11 +27,11 @@ interface Work {
   done: Promise<void>
 }
 
-/** Everything that the executor of a run needs, with the driver of the task's harness. */
+/** Everything that the executor of a run needs, with the driver of its harness, which a role of a loop may have chosen. */
 export const runContextFor = (engine: Context, parts: { goal: Goal; task: Task; run: Run }): RunContext => {
   const context = iterationContext(engine)
   const config = context.config()
-  const { harness, driver } = harnessNamed(config, parts.task.harness)
+  const { harness, driver } = harnessNamed(config, parts.run.harness)
   return createRunContext(context, { ...parts, driver, harness })
 }
 

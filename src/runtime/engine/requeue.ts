@@ -108,13 +108,13 @@ const split = async (due: Due, tx: Queryable, harness: string | undefined): Prom
   const { requirement = '' } = goal ?? {}
   const number = await nextNumber(tx, task.goalId)
   const { goalId, role, allowedPaths, deniedPaths, commands, originalCommands, commandSource, dependsOn } = task
-  const { targetArea, model, lane, engineId, contextFiles } = task
+  const { targetArea, model, lane, engineId, contextFiles, kind } = task
   await insertTasks(tx, [
     {
       ...{ id, goalId, number, title: reworkTitle(task.title) },
       instructions: reworkInstructions(task, { requirement, because: errorMeta.message, tried }),
       ...{ role, allowedPaths, deniedPaths, commands, originalCommands, commandSource, dependsOn },
-      ...{ targetArea, model, lane, engineId, contextFiles },
+      ...{ targetArea, model, lane, engineId, contextFiles, kind },
       ...{ harness: harness ?? task.harness, priority: task.priority + 5 },
       rework: { parent: task.id, depth: (task.rework?.depth ?? 0) + 1, because: errorMeta.evidence },
     },

@@ -5,6 +5,7 @@
 import { whyNotAllowed } from '../../wide-folder.ts'
 import type { Goal } from '../../domain/goal.ts'
 import { noSpend } from '../../domain/budget.ts'
+import type { TaskKind } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { mustSucceed } from '../../store/db.ts'
 import { insertGoal, moveGoal } from '../../store/goal.ts'
@@ -25,6 +26,8 @@ export interface GoalOptions {
   allowedDirs: string[]
   harness: string | null
   limits: Partial<Goal['limits']>
+  /** `loop`: tasks that name no kind are of kind `loop`. Absent = `tasks`. */
+  strategy?: 'tasks' | 'loop'
 }
 
 const topOf = async (context: Context, start: Start): Promise<TopOfCommit> => {
@@ -39,6 +42,20 @@ interface Plan {
   input: GoalInput
   options: GoalOptions
   top: TopOfCommit
+}
+
+const kindOf = ({ kind }: GoalInput['tasks'][number], { strategy }: GoalOptions): TaskKind =>
+  kind ?? (strategy === 'loop' ? 'loop' : 'code')
+
+/** What a role may not change is put back after its turn, which must not happen in a folder where a person works as well. */
+const checkLoops = (input: GoalInput, options: GoalOptions): void => {
+  if (options.repoMode !== 'direct') return
+  const index = input.tasks.findIndex((task) => kindOf(task, options) === 'loop')
+  if (index === -1) return
+  throw new AppError(
+    'INPUT_INVALID',
+    `task ${index + 1} is of kind "loop", which needs a workspace of its own; run it without --direct (repoMode "local")`,
+  )
 }
 
 const newTasks = (context: Context, { goalId, input, options, top }: Plan): NewTask[] => {
@@ -70,6 +87,7 @@ const newTasks = (context: Context, { goalId, input, options, top }: Plan): NewT
       model: task.model ?? null,
       priority: task.priority,
       contextFiles: task.contextFiles ?? [],
+      kind: kindOf(task, options),
     }
   })
 }
@@ -143,6 +161,7 @@ export const createGoal = async (context: Context, input: GoalInput, options: Go
   const { hourTokens: _hourTokens, ...goalLimits } = config.limits
   // An unreadable contract is reported now instead of when the first task is verified.
   readContract(context.ports.files, context.repository.root)
+  checkLoops(input, options)
   const allowedDirs = allowedDirsOf(context, input, options)
   const start = await startOf(context, options)
   const id = context.newId('g')

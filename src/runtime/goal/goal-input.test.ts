@@ -340,3 +340,25 @@ it('any text is either a valid goal or an error with a message', () => {
     { numRuns: 2000 },
   )
 })
+
+describe('the kind of a task', () => {
+  const kinds = (more: object, ...tasks: object[]) =>
+    goalFromTaskFile(
+      'tasks.json',
+      JSON.stringify({
+        ...{ version: 1, goal: 'G', ...more },
+        tasks: tasks.map((task, index) => ({ title: `T${index}`, instructions: 'i', ...task })),
+      }),
+    ).tasks.map(({ kind }) => kind)
+
+  it('is written in the task, or follows from the strategy of the file', () => {
+    expect(kinds({}, {}, { kind: 'loop' })).toEqual([undefined, 'loop'])
+    expect(kinds({ strategy: 'loop' }, {}, { kind: 'code' })).toEqual(['loop', 'code'])
+    expect(kinds({ strategy: 'tasks' }, {})).toEqual([undefined])
+  })
+
+  it('other words are refused', () => {
+    expect(problem(() => kinds({ strategy: 'loops' }, {}))).toContain('strategy is "loops"; allowed: "tasks", "loop"')
+    expect(problem(() => kinds({}, { kind: 'Loop' }))).toContain('tasks[0].kind is "Loop"; allowed: "code", "loop"')
+  })
+})

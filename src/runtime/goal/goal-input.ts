@@ -3,6 +3,7 @@
  * The result always has at least one task, unique ids, `after` entries that name tasks of the goal, no cycle, and
  * paths inside the repository. Any other input fails with `INPUT_INVALID` before anything is stored.
  */
+import type { TaskKind } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { planCommand } from '../../recovery/command/plan.ts'
 import { nearestWord, valueText } from '../../validation.ts'
@@ -32,6 +33,8 @@ export interface TaskInput {
   targetArea?: string
   /** Files that the task is about. */
   contextFiles?: string[]
+  /** Absent = `code`. */
+  kind?: TaskKind
 }
 
 export interface GoalInput {
@@ -230,7 +233,8 @@ const checkIds = (name: string, tasks: readonly TaskInput[]): void => {
 export const goalFromTaskFile = (name: string, text: string): GoalInput => {
   checkText(name, text)
   const written = readTaskFile(name, text)
-  const tasks = written.tasks.map(taskOfFile)
+  const kind: TaskKind | undefined = written.strategy === 'loop' ? 'loop' : undefined
+  const tasks = written.tasks.map((task, index) => taskOfFile(kind === undefined ? task : { kind, ...task }, index))
   checkIds(name, tasks)
   return finish(name, {
     title: shortTitle(written.goal),

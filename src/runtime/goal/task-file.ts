@@ -4,12 +4,15 @@
  * there.
  */
 import { z } from 'zod'
+import { taskKinds } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { explainIssue, parseJson } from '../../validation.ts'
 import { lineField, listField, noNul, taskFields, textField } from '../core/task-fields.ts'
 
 export const taskRoles = ['worker', 'tester', 'docser'] as const
 export type TaskRole = (typeof taskRoles)[number]
+
+export const goalStrategies = ['tasks', 'loop'] as const
 
 const directory = z
   .string({ error: 'allowed: an absolute folder' })
@@ -51,6 +54,10 @@ export const writtenTaskSchema = z.strictObject({
       'Part of the repository that the task works on; several are separated by commas. Tasks with overlapping areas run one at a time. Default: what allowedPaths cover.',
   }),
   role: z.enum(taskRoles, { error: `allowed: ${taskRoles.map((role) => `"${role}"`).join(', ')}` }).exactOptional(),
+  kind: z.enum(taskKinds, { error: 'allowed: "code", "loop"' }).exactOptional().meta({
+    description:
+      '"loop": planner, worker, tester and reviewer work on the task in turns until the reviewer promises that it is complete and all gates hold. Default: "code", or "loop" with "strategy": "loop".',
+  }),
 })
 
 const maxTasks = 500
@@ -61,6 +68,10 @@ export const taskFileObject = z.strictObject({
   goal: textField('what the tasks are for').meta({
     description: 'What the tasks are for, in words; its first line is the title.',
   }),
+  strategy: z
+    .enum(goalStrategies, { error: 'allowed: "tasks", "loop"' })
+    .exactOptional()
+    .meta({ description: '"loop": every task that names no kind is of kind "loop". Default: "tasks".' }),
   tasks: z
     .array(writtenTaskSchema, { error: 'allowed: a list of tasks' })
     .min(1, { error: 'allowed: at least one task' })

@@ -63,7 +63,8 @@ export const nextHarness = async (context: Context, task: Task, run: Run): Promi
   const own = accountFor(context, run.harness)
   const { default: standard = run.harness } = context.config().harness
   // The first run may have begun with a stand-in, so the default harness is added.
-  const others = [...new Set([first?.harness ?? run.harness, standard, ...failover])].filter(
+  // A role of a loop may have another harness than its task.
+  const others = [...new Set([task.harness, first?.harness ?? run.harness, standard, ...failover])].filter(
     (name) => here.includes(name) && accountFor(context, name) !== own,
   )
   return (await freeHarnesses(context, others))[0]

@@ -4,6 +4,7 @@ import { editSentence } from './edit-sentence.ts'
 import { counted, followedBy, movedRefs, payloadText, withoutLabel, type EventTypes } from './event-text.ts'
 import { goalEvents } from './goal-events.ts'
 import { ownerEvents } from './owner-events.ts'
+import { loopEvents } from './loop-events.ts'
 import { proposalEvents } from './proposal-events.ts'
 import { reworkEvents } from './rework-events.ts'
 import {
@@ -25,6 +26,7 @@ import {
 /** What each type of event means, and its sentence. docs/events.md is generated from this; a test fails for a type that is missing. */
 export const eventTypes: EventTypes = {
   ...goalEvents,
+  ...loopEvents,
   ...reworkEvents,
   ...proposalEvents,
   ...ownerEvents,

@@ -20,6 +20,7 @@ import { allowedGoalActions, allowedTaskActions } from '../../domain/allowed-act
 import type { EngineInfo } from '../../domain/engine.ts'
 import type { Escalation } from '../../domain/escalation.ts'
 import { endedShown, type Goal } from '../../domain/goal.ts'
+import type { LoopState } from '../../domain/loop.ts'
 import { preexistingFailures, type Run } from '../../domain/run.ts'
 import { preexistingFailuresOfGoal } from '../../domain/preexisting-failures.ts'
 import { addSpend, noSpend } from '../../domain/budget.ts'
@@ -88,6 +89,11 @@ export const withCountdown = (task: Task, now: Date) => ({
       : { ...task.retry, inSeconds: Math.max(0, Math.ceil((task.retry.at.getTime() - now.getTime()) / 1000)) },
 })
 
+const shownLoop = ({ iteration, limit, role, stage, tests }: LoopState) => ({
+  ...{ iteration, limit, role, stage },
+  tests: tests?.state ?? null,
+})
+
 const shownRun = (run: Run | undefined) =>
   run === undefined
     ? null
@@ -96,6 +102,7 @@ const shownRun = (run: Run | undefined) =>
         endedAt: run.endedAt,
         outcome: run.verdict?.outcome ?? null,
         notes: run.verdict?.notes ?? [],
+        loop: run.loop && shownLoop(run.loop),
       }
 
 /** Groups a list by a key; entries keep their order. */

@@ -7,6 +7,7 @@ import { claimability, type ClaimBlocker, type QueueFacts, type TaskName } from 
 import type { Escalation } from '../../domain/escalation.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
+import { loopText } from '../../domain/loop.ts'
 import { phaseWords, type Run } from '../../domain/run.ts'
 import type { Lane, Task } from '../../domain/task.ts'
 import { waitEnd, type Recovery } from '../../store/recovery.ts'
@@ -256,7 +257,9 @@ const runningWait = (facts: TaskFacts): WaitingOn | undefined => {
   if (questionFor(facts)?.kind === 'agent_question')
     return { owner: 'person', text: `its agent asks you: unstuck answer ${task.id}` }
   const run = runs.find((candidate) => candidate.taskId === task.id && candidate.state === 'running')
-  return run === undefined ? undefined : { owner: 'executor', text: `${phaseWords[run.phase]} (attempt ${run.number})` }
+  if (run === undefined) return undefined
+  const turn = run.loop == null ? '' : `${loopText(run.loop)}: `
+  return { owner: 'executor', text: `${turn}${phaseWords[run.phase]} (attempt ${run.number})` }
 }
 
 const personWait = (facts: TaskFacts): WaitingOn | undefined => {

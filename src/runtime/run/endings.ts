@@ -181,11 +181,18 @@ export const endAccountLimited = async (runContext: RunContext, { account, until
   }
   await runContext.context.db.transaction(async (tx) => {
     await closeRun(tx, runContext, 'interrupted', errorMeta)
+    const task = await freshTask(tx, runContext)
+    const runId = runContext.run.id
+    // The queue waits for the account of the task's harness. A role of a loop may have another one.
+    const isOfTask = runContext.run.harness === task.harness
+    const retry = { reason: 'quota_wait', at: until, count: 1, limit: 1 }
     mustSucceed(
-      await moveTask(tx, await freshTask(tx, runContext), 'interrupted', {
-        runId: runContext.run.id,
-        payload: { reason },
-      }),
+      isOfTask
+        ? await moveTask(tx, task, 'interrupted', { runId, payload: { reason } })
+        : await moveTask(tx, task, 'quota_reached', {
+            ...{ runId, retry },
+            payload: { reason, evidence: reason, retryAt: until.toISOString() },
+          }),
     )
   })
 }

@@ -12,7 +12,7 @@ import { requireLease } from '../../store/run.ts'
 import { manifestScripts } from '../checks/repair-facts.ts'
 import { readIfFile } from '../core/files.ts'
 import { checkedTreeOf, type RunContext } from '../core/run-context.ts'
-import { outputOf } from './take-proposal.ts'
+import { proposalIteration, outputOf } from './take-proposal.ts'
 
 const repairOf = (
   runContext: RunContext,
@@ -54,7 +54,13 @@ export const proposeKnown = async (
   return context.db.transaction(async (tx) => {
     await requireLease(tx, run)
     const stored = await insertProposal(tx, {
-      ...{ id: context.newId('p'), goalId: run.goalId, taskId: run.taskId, runId: run.id, iteration: run.number },
+      ...{
+        id: context.newId('p'),
+        goalId: run.goalId,
+        taskId: run.taskId,
+        runId: run.id,
+        iteration: proposalIteration(run),
+      },
       ...{ digest, source: 'diagnosis', body: proposal, offsetStated: 'Z', problem: null, flag: flag ?? null },
       failing: { command: failure.failed.command, signature },
     })

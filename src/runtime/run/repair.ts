@@ -48,6 +48,10 @@ export const verificationMs = (runContext: RunContext): number => {
   }
 }
 
+/** The checks of each iteration of a loop have the full time. */
+export const beginVerificationTime = (runContext: RunContext): void =>
+  runContext.context.ports.files.rmSync(usedFile(runContext), { force: true })
+
 /** Adds the time since `begun`, by the monotonic clock, which jumps of the wall clock do not change. */
 export const addVerificationTime = (runContext: RunContext, begun: number): void => {
   const now = Math.round(verificationMs(runContext) + runContext.context.clock.elapsed() - begun)

@@ -3,6 +3,7 @@
  * read is stored and then removed, and the same bytes never count again for the task.
  */
 import { createHash } from 'node:crypto'
+import type { Run } from '../../domain/run.ts'
 import { isGivenBack } from '../../domain/task.ts'
 import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
@@ -33,6 +34,9 @@ export interface ProposalSubject {
 /** Everything that a failed check printed. */
 export const outputOf = ({ stdout, stderr, spawnError = '' }: ObservedCheck): string =>
   `${stdout}\n${stderr}\n${spawnError}`
+
+/** Of a loop its iteration, of any other task the number of the run. */
+export const proposalIteration = ({ loop, number }: Pick<Run, 'loop' | 'number'>): number => loop?.iteration ?? number
 
 /** Whether proposals are read at all. */
 export const proposalsOn = ({ context, task }: Pick<RunContext, 'context' | 'task'>): boolean =>
@@ -102,7 +106,13 @@ const store = async (
   return context.db.transaction(async (tx) => {
     await requireLease(tx, run)
     const stored = await insertProposal(tx, {
-      ...{ id: context.newId('p'), goalId: run.goalId, taskId: run.taskId, runId: run.id, iteration: run.number },
+      ...{
+        id: context.newId('p'),
+        goalId: run.goalId,
+        taskId: run.taskId,
+        runId: run.id,
+        iteration: proposalIteration(run),
+      },
       ...{ digest, source: 'agent', body: proposal, offsetStated: read.ok ? read.offset : null },
       problem: read.ok ? null : { field: read.field, problem: read.problem },
       flag: flag ?? null,

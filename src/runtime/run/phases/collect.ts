@@ -1,10 +1,14 @@
 /** Phase `collect`: captures what the agent left, before verification can write into the workspace. */
+import type { LoopState } from '../../../domain/loop.ts'
 import { mustBeCorrected } from '../../../recovery/diagnosis/launch-failure.ts'
+import type { ChangeList } from '../../../workspace/repository-types.ts'
 import { collectNow, isUnchanged } from '../../agent/collected.ts'
 import { observedDenials, readLaunch, openDenials } from '../../agent/denials.ts'
 import { ownLoopStop } from '../../agent/stalled.ts'
 import { saveProgress, type RunContext } from '../../core/run-context.ts'
 import { recover } from '../carry-out.ts'
+import { askAboutLoop } from '../loop/end-iteration.ts'
+import { endRoleTurn } from '../loop/end-role-turn.ts'
 import { resolveWork } from '../no-change.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
 
@@ -44,6 +48,14 @@ const causeOfGap = async (runContext: RunContext): Promise<PhaseResult | undefin
     : recover(runContext, { kind: 'denial', harness: runContext.driver.name, denials, because: 'it may be granted' })
 }
 
+/** Most roles change nothing, so only what the agent was refused matters here. */
+const collectTurn = async (runContext: RunContext, loop: LoopState, found: ChangeList): Promise<PhaseResult> => {
+  if (!isUnchanged(found))
+    await resolveWork(runContext, { satisfied: true, detail: `${found.changes.length} changed path(s)` })
+  const isIdle = loop.role === 'worker' && found.tree === loop.before
+  return (await (isIdle ? causeOfNothing : causeOfGap)(runContext)) ?? endRoleTurn(runContext, loop, found)
+}
+
 /**
  * Captures the work and keeps the agent's own commits; a turn without a change, or with a refused path, may lead to a
  * recovery.
@@ -52,7 +64,10 @@ export const collect: Phase = async (runContext) => {
   const found = await collectNow(runContext)
   await keepCommits(runContext, found.base)
   runContext.context.at('collected')
-  const unchanged = isUnchanged(found)
+  const { loop } = runContext.run
+  if (loop?.stage === 'turn') return collectTurn(runContext, loop, found)
+  if (loop?.stage === 'asked') return askAboutLoop(runContext, loop)
+  const unchanged = loop === null && isUnchanged(found)
   if (!unchanged) await resolveWork(runContext, { satisfied: true, detail: `${found.changes.length} changed path(s)` })
   const next = await (unchanged ? causeOfNothing : causeOfGap)(runContext)
   if (next !== undefined) return next

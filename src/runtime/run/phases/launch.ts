@@ -1,11 +1,13 @@
 /** Phase `launch`: starts the agent, unless new work must not start now. */
 import { overrunOf, overrunText } from '../../../domain/budget.ts'
 import { mayStartWork } from '../../../domain/goal.ts'
+import { limitedSpend } from '../../../domain/run.ts'
 import { getGoal } from '../../../store/goal.ts'
 import { changeModes } from '../../agent/change-modes.ts'
 import { mayHaveRun, startLaunch } from '../../agent/start-launch.ts'
 import { repairBeforeLaunch } from '../../agent/repair-workspace.ts'
 import { stopProcesses, keepSnapshot } from '../../agent/stop-agent.ts'
+import { layReports } from '../../agent/turn-reports.ts'
 import type { RunContext } from '../../core/run-context.ts'
 import { fencedRecoveries } from '../../core/store-record.ts'
 import { detectCapabilities } from '../../harness/detected-capabilities.ts'
@@ -37,7 +39,8 @@ const refuseStart = async (runContext: RunContext): Promise<PhaseResult | undefi
     await endAccountLimited(runContext, limit)
     return 'ended'
   }
-  const overrun = overrunOf(goal.limits, run.spend, goal.spend)
+  const spent = limitedSpend(run, goal.spend)
+  const overrun = overrunOf(goal.limits, spent.run, spent.goal)
   if (overrun !== undefined) {
     await stopProcesses(runContext, 'shutdown')
     return recover(runContext, { kind: 'budget', text: overrunText(overrun) })
@@ -48,6 +51,14 @@ const refuseStart = async (runContext: RunContext): Promise<PhaseResult | undefi
   return recover(runContext, { kind: 'directory', directory: locked })
 }
 
+/** A turn of a loop begins with the reports as they were kept. A launch that is repeated within the turn keeps its own. */
+const layTurn = (runContext: RunContext): void => {
+  const { launches, loop } = runContext.run
+  const [last, before] = [launches.at(-1), launches.at(-2)]
+  const isFirst = before?.turn?.role !== last?.turn?.role || before?.turn?.iteration !== last?.turn?.iteration
+  if (loop !== null && isFirst) layReports(runContext, loop.role)
+}
+
 export const launch: Phase = async (runContext) => {
   const goal = await getGoal(runContext.context.db, runContext.goal.id)
   if (goal !== undefined) runContext.goal = goal
@@ -55,6 +66,7 @@ export const launch: Phase = async (runContext) => {
     const next = await refuseStart(runContext)
     if (next !== undefined) return next
     await repairBeforeLaunch(runContext)
+    layTurn(runContext)
   }
   await startLaunch(runContext, await detectCapabilities(runContext))
   return 'on'

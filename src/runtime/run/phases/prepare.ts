@@ -18,6 +18,7 @@ import { fillPackagePool } from '../../checks/fill-package-pool.ts'
 import { recover } from '../carry-out.ts'
 import { continueProposal } from '../continue-proposal.ts'
 import { collectGivenBack } from '../collect-given-back.ts'
+import { beginLoop } from '../loop/begin-loop.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
 import { changeModes } from '../../agent/change-modes.ts'
 import { effectiveMatcher } from '../../core/effective-paths.ts'
@@ -217,6 +218,7 @@ export const prepare: Phase = async (runContext) => {
   if (goal.repoMode !== 'direct') await reportConflict(runContext)
   await saveProgress(runContext, { baseCommit: base })
   const isReady = await continueProposal(runContext)
+  if (runContext.task.kind === 'loop') return beginLoop(runContext, base, isReady)
   await saveProgress(runContext, { phase: isReady ? 'collect' : 'launch' })
   return 'on'
 }

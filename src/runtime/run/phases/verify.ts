@@ -28,6 +28,7 @@ import { considerProposal } from '../decide-proposal.ts'
 import { endUnknownOutcome } from '../end-unknown-outcome.ts'
 import { resolveProposed } from '../settle-proposals.ts'
 import { endLeftRunning } from '../end-left-running.ts'
+import { isIterationTest, readsProposal, testedIteration } from '../loop/iteration-tests.ts'
 import { removedFailures } from '../removed-tests.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
 import { collectedWork, excludedNotes, isUnchanged, leftOutNotes } from '../../agent/collected.ts'
@@ -97,11 +98,14 @@ const failedVerification = async (
   const { diagnosis, step } = await chooseStoredRecovery(runContext.context, runContext.run, evidence)
   const isLast = step.kind !== 'recover'
   const isInstall = step.kind === 'recover' && step.action.type === 'install'
-  const proposed =
-    (await considerProposal(runContext, { failed, diagnosis }, { turn: 'listed', isLast })) ??
-    (isInstall ? undefined : await considerProposal(runContext, { failed, diagnosis }, { turn: 'any', isLast }))
+  const proposed = readsProposal(runContext.run)
+    ? ((await considerProposal(runContext, { failed, diagnosis }, { turn: 'listed', isLast })) ??
+      (isInstall ? undefined : await considerProposal(runContext, { failed, diagnosis }, { turn: 'any', isLast })))
+    : undefined
   if (proposed !== undefined) return proposed
   if (step.kind === 'recover' && scopeOf[step.action.type] === 'run') return carryOut(runContext, { diagnosis, step })
+  if (isIterationTest(runContext.run))
+    return testedIteration(runContext, { tree: runContext.run.tree ?? '', results: report.results, verdict, failed })
   await runContext.context.db.transaction(async (tx) => {
     await requireLease(tx, runContext.run)
     await resolveRemaining(tx, runContext, false, `${failed.command} failed as well`)
@@ -236,6 +240,21 @@ const passedVerification = async (
   return 'on'
 }
 
+/** The checks of an iteration passed. Weakened tests are for the tester and the reviewer here; the last verification decides about them. */
+const passedIteration = async (
+  runContext: RunContext,
+  { found, verdict }: Work,
+  report: JudgedReport,
+): Promise<PhaseResult> => {
+  await runContext.context.db.transaction(async (tx) => {
+    await recordFindings(tx, runContext.run, report.findings)
+    await resolveRepairs(tx, runContext, report)
+    await resolveProposed(tx, runContext, report)
+    await saveProgress(runContext, { verdict: { ...verdict, checks: report.results } }, tx)
+  })
+  return testedIteration(runContext, { tree: found.tree, results: report.results, verdict })
+}
+
 const withoutRepeats = (weakened: readonly Weakening[]): Weakening[] => [
   ...new Map(weakened.map((each) => [weakeningText(each), each])).values(),
 ]
@@ -260,6 +279,7 @@ const verifyChanged = async (runContext: RunContext, { found, planned, verdict }
     },
   }
   if (report.failed !== undefined) return failedVerification(runContext, report, work.verdict)
+  if (isIterationTest(runContext.run)) return passedIteration(runContext, work, report)
   if (report.results.length === 0 && !isDocumentation(verdict.changedPaths))
     return recover(runContext, { kind: 'unverified', reason: nothingRan }, { source: 'verification' })
   return (
@@ -291,7 +311,7 @@ const verifyClean = async (runContext: RunContext): Promise<PhaseResult> => {
   // Read again: a failed install was removed from the verdict.
   const work = await workOf(runContext)
   if (notReady !== undefined) return withoutClone(runContext, work, notReady)
-  if (!isUnchanged(work.found)) return verifyChanged(runContext, work)
+  if (!isUnchanged(work.found) || isIterationTest(runContext.run)) return verifyChanged(runContext, work)
   const { planned, verdict } = work
   return verifyUnchanged(runContext, {
     planned,
