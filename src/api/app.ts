@@ -19,7 +19,7 @@ import type { EventHub } from './event-hub.ts'
 import { checkFilter, handlersOf, type HandlerParts } from './handlers.ts'
 import type { StreamLimits } from './limits.ts'
 import { openapiDocument } from './openapi.ts'
-import { personOnly, type Ends } from './person-only.ts'
+import { createPersonOnly, type Ends, type PersonOnly } from './person-only.ts'
 import { buildingPage, contentPolicy, failedPage, missingPage, refusedPage } from './html-pages.ts'
 import { mayBeAbsent, routes, type Route } from './routes.ts'
 import { prometheusText } from './prometheus.ts'
@@ -200,9 +200,21 @@ const wrongMethod = (c: Http, allowed: readonly string[]): Response => {
   return c.json({ error: { code: 'METHOD_NOT_ALLOWED', message } }, 405)
 }
 
+/** None for a request that was made within this process. */
+const endsOf = (c: Http): Ends | undefined => {
+  const { localAddress, localPort, remoteAddress, remotePort } =
+    (c.env as Partial<HttpBindings> | undefined)?.incoming?.socket ?? {}
+  if (localAddress === undefined || localPort === undefined) return undefined
+  // A connection that the caller has reset has no remote end any more.
+  return {
+    ours: { address: localAddress, port: localPort },
+    theirs: { address: remoteAddress ?? '0.0.0.0', port: remotePort ?? 0 },
+  }
+}
+
 type Respond = (c: Http) => Promise<Response> | Response
 
-const respondersOf = (parts: AppParts): Record<keyof typeof routes, Respond> => {
+const respondersOf = (parts: AppParts, personOnly: PersonOnly): Record<keyof typeof routes, Respond> => {
   const address = (code: string): string => `http://127.0.0.1:${parts.port()}/#login=${code}`
   const newLogin = (): { url: string; expiresAt: string } => {
     const { code, expiresAt } = parts.logins.issue()
@@ -230,23 +242,21 @@ const respondersOf = (parts: AppParts): Record<keyof typeof routes, Respond> => 
     home: (c) => home(c, parts),
     asset: (c) => asset(c, parts),
     openapi: (c) => c.json(openapiDocument(parts.version)),
+    reportRefusal: async (c) => {
+      const { door } = (await bodyOf(c, contract.refusalRequest)) as z.output<typeof contract.refusalRequest>
+      return c.json({ reported: await personOnly.report(door, endsOf(c)) })
+    },
   }
-}
-
-/** None for a request that was made within this process. */
-const endsOf = (c: Http): Ends => {
-  const socket = (c.env as Partial<HttpBindings> | undefined)?.incoming?.socket
-  return { localPort: socket?.localPort, remotePort: socket?.remotePort }
 }
 
 /** Every route of the table; other methods of a known path get 405 with the allowed ones. */
 const addRoutes = (app: Hono<Env>, parts: AppParts): void => {
-  const respond = respondersOf(parts)
-  const checkPerson = personOnly(parts.context)
+  const personOnly = createPersonOnly(parts.context)
+  const respond = respondersOf(parts, personOnly)
   const all = Object.entries<Route>(routes)
   for (const [name, { method, path, caller }] of all)
     app.on(method, path, async (c) => {
-      if (caller === 'person') await checkPerson(`${method} ${path}`, endsOf(c))
+      if (caller === 'person') await personOnly.check(`${method} ${path}`, endsOf(c))
       // A person who has just edited a file expects the next command to know it.
       if (method !== 'GET') await parts.context.refreshSettings?.()
       return respond[name as keyof typeof routes](c)

@@ -15,8 +15,8 @@ export interface HandlerCall<Name extends RouteName> {
   bearer: string
 }
 
-/** Pages and the OpenAPI document are made in app.ts. */
-type Handled = Exclude<RouteName, 'home' | 'asset' | 'openapi'>
+/** Pages, the OpenAPI document and what needs the connection itself are made in app.ts. */
+type Handled = Exclude<RouteName, 'home' | 'asset' | 'openapi' | 'reportRefusal'>
 export type Handlers = { [Name in Handled]: (call: HandlerCall<Name>) => Promise<unknown> }
 
 /** What JSON makes of a value: a date becomes an ISO string. */

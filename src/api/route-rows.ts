@@ -58,9 +58,15 @@ export const open = <Row extends object>(row: Row): Omit<Row, 'access'> & { acce
 /** Served to the agent of that run only. */
 export const ofRun = <Row extends object>(
   row: Row,
-): Omit<Row, 'access' | 'caller' | 'errors'> & { access: 'run'; caller: 'anyone'; errors: ErrorCode[] } => ({
+): Omit<Row, 'access' | 'caller' | 'errors'> & {
+  access: 'run'
+  caller: 'anyone'
+  whyAnyone: string
+  errors: ErrorCode[]
+} => ({
   ...row,
   access: 'run',
   caller: 'anyone',
+  whyAnyone: 'it needs the token of the run, and decides nothing for a person',
   errors: ['NOT_FOUND', 'ILLEGAL', 'TOO_MANY'],
 })

@@ -29,8 +29,10 @@ export interface Route {
   errors: readonly ErrorCode[]
   /** `open` = without a token or session; `run` = with the token of the run that the path names, and no other. */
   access: 'owner' | 'open' | 'run'
-  /** `person` = refused when it comes from a program that a run started. Every route that changes something says which. */
+  /** `person` = refused when it comes from a program that a run started. */
   caller: 'person' | 'anyone'
+  /** Why a route that changes something is open to programs of a run. A test demands it. */
+  whyAnyone?: string
   /** The header `Link` names the next page. */
   paged: boolean
 }
@@ -270,6 +272,16 @@ export const routes = {
       grants.learnedPath,
     ),
     errors: ['NOT_FOUND'] as const,
+  },
+  reportRefusal: {
+    ...change(
+      '/refusals',
+      'Reports that the command line refused to an agent what only a person may do',
+      contract.refusalRequest,
+      outcomes.refusalReported,
+    ),
+    caller: 'anyone' as const,
+    whyAnyone: 'it only records that a run was refused, once for each command of a run',
   },
   listNotifications: read(
     '/notifications',

@@ -11,7 +11,6 @@ import type { CommandAction, Register } from './command-options.ts'
 import { runToEnd } from './end-by-signal.ts'
 import { exitOfError } from './exit.ts'
 import { createIo } from './io.ts'
-import { checkPersonHere } from './person-here.ts'
 import { safe } from './render.ts'
 import { repositoryOption, withRepository } from './repository-option.ts'
 
@@ -128,7 +127,6 @@ const parse = async (
   const act = (action: CommandAction): void => {
     chosen = async (given) => {
       const io = await withRepository(given, used.repo, used.command)
-      await checkPersonHere(io, used.command)
       return action(io)
     }
   }

@@ -7,8 +7,10 @@ import { repositoryName } from '../workspace/remote.ts'
 import { openShadow, type Shadow } from '../workspace/shadow.ts'
 import { listSnapshots, restoreSnapshot } from '../workspace/snapshot.ts'
 import type { JsonOption } from './command-options.ts'
+import { findEngine } from './engine/connect.ts'
 import { homeOf } from './engine/home.ts'
 import { printLine, printJson, type Io } from './io.ts'
+import { refuseRuns } from './person-here.ts'
 import { countText, whenText } from './times.ts'
 
 export interface RestoreOptions extends JsonOption {
@@ -53,6 +55,8 @@ export const restoreCommand = async (io: Io, id: string | undefined, options: Re
   }
   if (options.into === undefined)
     throw new AppError('USAGE', `--into is missing; name a new folder: unstuck restore ${id} --into <folder>`)
+  const home = await homeOf(io)
+  await refuseRuns(io, home, 'unstuck restore', async () => findEngine(home))
   const snapshot = pickSnapshot(all, id)
   const into = resolve(io.cwd, options.into)
   const { files } = await restoreSnapshot(shadow, { id: snapshot.id, into, signal: io.signal })

@@ -1,4 +1,5 @@
 /** Which process is at the other end of a connection over loopback. Linux only: macOS does not report it without privileges. */
+import { endianness } from 'node:os'
 import { readdirSync, readlinkSync, statSync } from 'node:fs'
 import { isLinux, readOrUndefined } from './proc.ts'
 import { processTable } from './process.ts'
@@ -18,18 +19,42 @@ interface SocketRow {
   user: number
 }
 
-const portOf = (address: string | undefined): number => Number.parseInt(address?.split(':')[1] ?? '', 16)
+/** One end of a connection over IPv4; a dual-stack socket reports the same address behind `::ffff:`. */
+export interface End {
+  address: string
+  port: number
+}
 
-/** The row of the other end: its local port is our remote one. A dual-stack client is listed in tcp6. */
-const rowOf = (ours: number, theirs: number): SocketRow | undefined => {
-  for (const path of ['/proc/net/tcp', '/proc/net/tcp6'])
+/** As the kernel lists it: the bytes of the address in the order of this machine, as one number. Undefined for another form. */
+const listedEnd = ({ address, port }: End): string | undefined => {
+  const parts = address
+    .replace(/^::ffff:/i, '')
+    .split('.')
+    .map(Number)
+  if (parts.length !== 4 || parts.some((part) => !Number.isInteger(part) || part < 0 || part > 255)) return undefined
+  const bytes = endianness() === 'LE' ? parts.toReversed() : parts
+  return `${Buffer.from(bytes).toString('hex')}:${port.toString(16).padStart(4, '0')}`.toUpperCase()
+}
+
+/**
+ * The row of the other end, whose local end is our remote one. Addresses count as well as ports: a caller chooses both, and from
+ * 127.0.0.2 could take the port that a browser of the owner has at 127.0.0.1. In tcp6 the same address stands at the end of a longer one.
+ */
+const rowOf = (ours: string, theirs: string): SocketRow | undefined => {
+  for (const [path, prefix] of tables)
     for (const line of (readOrUndefined(path) ?? '').split('\n').slice(1)) {
       const fields = line.trim().split(/\s+/)
-      if (portOf(fields[1]) === theirs && portOf(fields[2]) === ours)
+      if (fields[1] === prefix + theirs && fields[2] === prefix + ours)
         return { inode: fields[9] ?? '0', user: Number(fields[7]) }
     }
   return undefined
 }
+
+const mapped = `${'0'.repeat(16)}${endianness() === 'LE' ? 'FFFF0000' : '0000FFFF'}`
+const tables = [
+  ['/proc/net/tcp', ''],
+  ['/proc/net/tcp6', mapped],
+] as const
 
 const linkOf = (path: string): string => {
   try {
@@ -59,10 +84,11 @@ const userOf = (pid: number): number | undefined => {
   }
 }
 
-/** `ours` and `theirs` are the local and the remote port of the accepted connection. */
-export const peerOf = (ours: number, theirs: number): Peer => {
-  if (!isLinux) return { kind: 'unknown' }
-  const row = rowOf(ours, theirs)
+/** `ours` and `theirs` are the local and the remote end of the accepted connection. */
+export const peerOf = (ours: End, theirs: End): Peer => {
+  const [here, there] = [listedEnd(ours), listedEnd(theirs)]
+  if (!isLinux || here === undefined || there === undefined) return { kind: 'unknown' }
+  const row = rowOf(here, there)
   if (row === undefined || row.inode === '0') return { kind: 'gone' }
   const seen = processTable().map(({ pid }) => ({ pid, holds: holdsSocket(pid, row.inode) }))
   const pids = seen.filter(({ holds }) => holds === true).map(({ pid }) => pid)

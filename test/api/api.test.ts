@@ -113,6 +113,7 @@ describe('every answer is what the table says', () => {
     createGoal: () => post('/goals', goalRequest()),
     createLogin: () => post('/login-codes'),
     clean: () => post('/clean', '{"dryRun":true}'),
+    reportRefusal: () => post('/refusals', '{"door":"unstuck init"}'),
     answerQuestions: () => post('/escalations/answers', '{"answers":[{"id":"q-nosuch","choice":"retry"}]}'),
     resume: () => post('/resume', '{"goal":"{made}"}'),
     pauseGoal: () => post('/goals/{made}/pause'),

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ExplainView, StatusView } from '../../src/api/contract.ts'
+import type { ExplainView, Run, StatusView } from '../../src/api/contract.ts'
 import { routes, type Route } from '../../src/api/routes.ts'
 import { openScene, until, type Scene } from '../hostile/scene.ts'
 
@@ -28,6 +28,7 @@ renameSync(out + '.new', out)
 const agent = `
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 const [, , dir, stateDir, cli, root] = process.argv
@@ -40,10 +41,18 @@ spawnSync(process.execPath, line('cleared.json'), { env: {} })
 const twice = 'const [program, ...args] = JSON.parse(process.argv[1]); const { spawn } = require("node:child_process"); spawn(program, args, { detached: true, stdio: "ignore", env: {} }).unref()'
 spawnSync(process.execPath, ['-e', twice, JSON.stringify([process.execPath, ...line('forked.json')])], { env: {} })
 for (const name of ['plain', 'cleared', 'forked']) while (!existsSync(join(dir, name + '.json'))) await delay(20)
-const commands = JSON.parse(readFileSync(join(dir, 'commands.json'), 'utf8'))
-const environment = JSON.parse(readFileSync(join(dir, 'environment.json'), 'utf8'))
 const status = await fetch(url + '/status', { headers: { authorization: 'Bearer ' + token } }).then((answer) => answer.json())
 const ids = { G: status.goals[0].id, T: status.goals[0].tasks[0].id }
+// Hangs up before anybody can look who asked.
+const head = 'POST /goals/' + ids.G + '/pause HTTP/1.1\\r\\nHost: ' + new URL(url).host + '\\r\\nAuthorization: Bearer ' + token
+for (let time = 0; time < 20; time += 1)
+  await new Promise((resolve) => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    socket.on('close', resolve).on('error', resolve)
+    socket.write(head + '\\r\\nContent-Type: application/json\\r\\nContent-Length: 2\\r\\n\\r\\n{}', () => socket.destroy())
+  })
+const commands = JSON.parse(readFileSync(join(dir, 'commands.json'), 'utf8'))
+const environment = JSON.parse(readFileSync(join(dir, 'environment.json'), 'utf8'))
 const told = []
 for (const args of commands.map((words) => words.map((word) => ids[word] ?? word)))
   for (const env of [{ ...process.env, ...environment }, environment]) {
@@ -75,6 +84,7 @@ const commands = [
   ['init'],
   ['up'],
   ['stop'],
+  ['restore', 'r-1', '--into', 'elsewhere'],
   ['config', 'confirm', '--digest', '0'.repeat(64)],
 ]
 
@@ -124,10 +134,18 @@ test('every door of a person is closed to a run, also with a cleared environment
   for (const { args, status, stderr } of told)
     expect(`${args.join(' ')}: ${status} ${stderr}`).toMatch(/: 1 .*only a person may do this/s)
   expect(readFileSync(join(scene.root, '.unstuck', 'config.json'), 'utf8')).toBe(config)
+  expect(await scene.events('goal.paused')).toEqual([])
   const refused = await scene.events('person_only.refused')
-  expect(new Set(refused.map(({ payload }) => payload.door)).size).toBe(doors.length)
+  expect(new Set(refused.map(({ payload }) => payload.door))).toEqual(
+    new Set([...doors.map(({ method, path }) => `${method} ${path}`), 'unstuck init', 'unstuck up', 'unstuck restore']),
+  )
+  const [run] = await scene.api<Run[]>(`/runs?goal=${goal.id}`)
+  const seen = refused.filter(({ payload }) => payload.hungUp !== true)
+  expect(new Set(seen.map(({ runId }) => runId))).toEqual(new Set([run?.id]))
   const story = await scene.api<ExplainView>(`/explain/${goal.id}`)
-  expect(story.lines.some(({ text }) => text.includes('asked for POST /goals/:id/land and was refused'))).toBe(true)
+  expect(
+    story.lines.some(({ text }) => text.includes('asked for POST /goals/:id/land, which only a person may do')),
+  ).toBe(true)
   const { notices } = await scene.api<StatusView>('/status')
   expect(notices.some((line) => line.includes('was refused'))).toBe(true)
   // The person at the same address is served.

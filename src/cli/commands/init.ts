@@ -39,6 +39,9 @@ const init = async (io: Io): Promise<number> => {
   const { makeRoot, homeOf } = await import('../engine/home.ts')
   const home = await homeOf(io)
   const { repository } = home
+  const { findEngine } = await import('../engine/connect.ts')
+  const { refuseRuns } = await import('../person-here.ts')
+  await refuseRuns(io, home, 'unstuck init', async () => findEngine(home))
   const path = join(repository.root, '.unstuck', 'config.json')
   if (existsSync(path)) {
     printLine(io, `${path} already exists; nothing was changed.`)

@@ -11,6 +11,7 @@ import { ownerOf } from '../../store/lock.ts'
 import { configuredDatabase, storeName } from '../../store/postgres-location.ts'
 import { repositoryName } from '../../workspace/remote.ts'
 import type { Io } from '../io.ts'
+import { refuseRuns } from '../person-here.ts'
 import { createClient, type Client } from './client.ts'
 import { makeRoot, homeOf, requireStore, type Home } from './home.ts'
 
@@ -151,6 +152,8 @@ export const connect = async (
     await checkStore(io, home, found)
     return { client: found, home }
   }
+  // An engine below an agent could not tell that agent from a person.
+  if (options.start) await refuseRuns(io, home, 'starting an engine')
   if (options.start) return { client: await startEngine(io, home, options.say ?? (() => undefined)), home }
   throw new AppError(
     'ENGINE_UNAVAILABLE',

@@ -10,6 +10,7 @@ import type { Client } from './client.ts'
 import { findEngine } from './connect.ts'
 import { makeRoot, homeOf, type Home } from './home.ts'
 import { printLine, type Io } from '../io.ts'
+import { refuseRuns } from '../person-here.ts'
 
 const restartLimit = 5
 const restartWindowMs = 15 * 60 * 1000
@@ -125,6 +126,7 @@ const mayRestart = (io: Io, { stateDir }: Home, crashes: number[], { code, signa
 
 const superviseEngine = async (io: Io, options: UpOptions, args: string[]): Promise<number> => {
   const home = await homeOf(io)
+  await refuseRuns(io, home, 'unstuck up', async () => findEngine(home))
   if ((await findEngine(home)) !== undefined) {
     throw new AppError(
       'ENGINE_RUNNING',

@@ -25,8 +25,9 @@ export const ownerEvents: EventTypes = {
     sentence: (p) => `a person confirmed the change of ${listText(p.keys)}`,
   },
   'person_only.refused': {
-    meaning: 'a program that an agent started asked for what only a person may do; it was refused',
+    meaning:
+      'a program that an agent started asked for what only a person may do, and was refused; so was one that hung up before it could be told from an agent',
     sentence: (p) =>
-      `${payloadText(p, 'program')}, started by an agent, asked for ${payloadText(p, 'door')} and was refused`,
+      `${payloadText(p, 'program')}${p.hungUp === true ? '' : ', started by the agent,'} asked for ${payloadText(p, 'door')}, which only a person may do, and was refused`,
   },
 }
