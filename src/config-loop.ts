@@ -37,6 +37,6 @@ export const loopSection = z.strictObject({
     .transform((roles): Partial<Record<LoopRole, RoleSettings>> => roles)
     .meta({
       meaning:
-        'Harness and model of single roles, e.g. `{"reviewer": {"harness": "codex", "model": "…"}}`. Roles: `planner`, `worker`, `tester`, `reviewer`. Default: those of the task.',
+        'Harness and model of single roles, e.g. `{"reviewer": {"harness": "<name>", "model": "…"}}`. Roles: `planner`, `worker`, `tester`, `reviewer`. Default: those of the task.',
     }),
 })

@@ -17,6 +17,7 @@ const task = {
   priority: 1,
   targetArea: 'src',
   role: 'tester',
+  kind: 'code',
 }
 
 interface ListSchema {

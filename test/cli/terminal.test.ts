@@ -32,7 +32,7 @@ const task = () => ({
     recoveries: 0,
   },
   ...{ commands: ['npm test'], commandSource: 'task', role: 'worker', dependsOn: [] },
-  run: { id: 'r-1', phase: 'supervise', startedAt: new Date().toISOString(), notes: [], outcome: null },
+  run: { id: 'r-1', phase: 'supervise', startedAt: new Date().toISOString(), notes: [], outcome: null, loop: null },
 })
 const goal = () => ({
   ...{ id: 'g-1', title: 'Add a health endpoint', state: place === 'done' ? 'done' : 'active', reason: '' },
@@ -47,7 +47,7 @@ const responses: Record<string, () => unknown> = {
   '/health': () => ({ ok: true, root, store: 'embedded' }),
   '/goals': goal,
   '/goals/g-1': goal,
-  '/runs/r-1/activity': () => ({ tokens: 1234, last: 'reading \u001b[31msrc/server.ts', check: null }),
+  '/runs/r-1/activity': () => ({ tokens: 1234, last: 'reading \u001b[31msrc/server.ts', check: null, report: null }),
   '/status': status,
 }
 

@@ -2,7 +2,7 @@
  * Claims tasks for the idle agents of this engine and starts their executors. If the connection breaks during a claim, its
  * run id shows whether it was committed. A machine that is short of disk, memory or processor time claims nothing.
  */
-import { iterationContext } from './iteration.ts'
+import { iterationContext } from './iteration-context.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
