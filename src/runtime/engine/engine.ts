@@ -105,7 +105,7 @@ interface Loop {
  * decided.
  */
 const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
-  const { engineId, gracePeriod, merger, notifier, polls, endUnusedPaths, exportGoals } = parts
+  const { engineId, gracePeriod, merger, notifier, polls, endUnusedPaths } = parts
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
   notifier.start(context)
   if (gracePeriod.isOver()) await reapAll(context, { engineId, liveness })
@@ -115,29 +115,32 @@ const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
     merger.start(context)
     await runCycle(context, polls)
   }
-  await exportGoals(context)
   await finishCancels(context, cancelGraceSeconds)
   await endUnusedPaths(context)
 }
 
+const asLeader = async (context: Context, { leadership }: Loop, work: () => Promise<void>): Promise<void> => {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof StaleError)) throw error
+    // Another engine became the leader, or a row changed after it was read; the next pass finds out which.
+    context.log.info({ reason: error.message }, 'a pass of the leader ended early, because the store had changed')
+    if (error instanceof LeadershipLostError) leadership?.markLost()
+  }
+}
+
 /** One pass of the engine: jobs of the leader if it is one, then its own runs, then new claims. */
 const pass = async (context: Context, parts: Loop): Promise<void> => {
-  const { executors, engineId, gracePeriod, leadership } = parts
+  const { executors, engineId, gracePeriod, leadership, exportGoals } = parts
   await gracePeriod.compareClocks()
   await context.refreshSettings?.()
   const leading = await leadership?.context()
-  if (leading !== undefined) {
-    try {
-      await leaderPass(leading, parts)
-    } catch (error) {
-      if (!(error instanceof StaleError)) throw error
-      // Another engine became the leader, or a row changed after it was read; the next pass finds out which.
-      context.log.info({ reason: error.message }, 'a pass of the leader ended early, because the store had changed')
-      if (error instanceof LeadershipLostError) leadership?.markLost()
-    }
-  }
+  if (leading !== undefined) await asLeader(context, parts, () => leaderPass(leading, parts))
   await checkOwnRuns(context, executors, engineId)
   if (!context.stopping.aborted && !executors.draining) await dispatch(context, executors, engineId)
+  // After the claims: a merge that ends while files are written must not start a task whose target nobody looked at.
+  if (leading !== undefined) await asLeader(context, parts, () => exportGoals(leading))
 }
 
 /** Milliseconds until the next pass: at most the poll interval, less if a retry is due before that. */
