@@ -142,7 +142,7 @@ const kinds = {
   proposal: kind({
     ...proposedRow,
     label: 'recovery_proposed',
-    words: ({ command, check }: RunProposed) => `the agent proposed \`${command}\` because ${check} cannot run`,
+    words: ({ command, check }: RunProposed) => `\`${command}\` was proposed because ${check} cannot run`,
     facts: runProposedFacts,
   }),
   approvedProposal: kind({

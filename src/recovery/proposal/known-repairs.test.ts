@@ -11,7 +11,7 @@ const repairOf = (
   { manager = 'npm', scripts = ['test', 'build'], folder = '', command = 'npm test' } = {},
 ) => {
   const { label, evidence } = classify({ command, exitCode: 1, signal: null, stdout: '', stderr })
-  const found = { label, evidence, output: stderr, command, installs: [{ manager, folder }], scripts }
+  const found = { label, evidence, output: stderr, command, install: { manager, folder }, scripts }
   return knownRepair(found, now)
 }
 

@@ -7,7 +7,7 @@ import type { Install } from '../../domain/run.ts'
 import type { Label } from '../diagnosis/labels.ts'
 import type { Proposal } from './proposal.ts'
 
-export const nodePrograms: Readonly<Record<string, string>> = {
+const nodePrograms: Readonly<Record<string, string>> = {
   pnpm: 'pnpm',
   'yarn-berry': 'yarn',
   'yarn-1': 'yarn',
@@ -15,6 +15,13 @@ export const nodePrograms: Readonly<Record<string, string>> = {
   npm: 'npm',
   'npm-unlocked': 'npm',
 }
+
+/** What governs a folder, as far as these repairs know it. */
+type NodeInstall = Pick<Install, 'manager' | 'folder'>
+
+/** The first of the installs for the folder of a check that belongs to a package manager of Node. */
+export const nodeInstallIn = (installs: readonly NodeInstall[]): NodeInstall | undefined =>
+  installs.find(({ manager }) => nodePrograms[manager] !== undefined)
 
 export interface KnownFailure {
   label: string
@@ -24,8 +31,7 @@ export interface KnownFailure {
   output: string
   /** The check itself. */
   command: string
-  /** What governs the folder of the check (see install.ts). */
-  installs: readonly Pick<Install, 'manager' | 'folder'>[]
+  install: NodeInstall
   /** Names of the package scripts in that folder. */
   scripts: readonly string[]
 }
@@ -101,9 +107,9 @@ const longestEvidence = 1000
 
 /** The repair of the first row that fits; undefined = none is known, as for an error in the code. */
 export const knownRepair = (failure: KnownFailure, now: Date): KnownRepair | undefined => {
-  const install = failure.installs.find(({ manager }) => nodePrograms[manager] !== undefined)
-  const manager = nodePrograms[install?.manager ?? '']
-  if (install === undefined || manager === undefined) return undefined
+  const { install } = failure
+  const manager = nodePrograms[install.manager]
+  if (manager === undefined) return undefined
   for (const { pattern, labels, command, cause, caution } of rows) {
     if (!labels.some((label) => label === failure.label) || !pattern.test(failure.output)) continue
     const repair = command(manager, failure.scripts)

@@ -75,7 +75,7 @@ const asList = (title: string, lines: readonly string[]): string[] =>
   lines.length === 0 ? [] : [title, ...lines.map((line) => `  ${line}`)]
 
 const detailsOf = (
-  { flag, offsetStated }: RecoveryProposal,
+  { source, flag, offsetStated }: RecoveryProposal,
   { diagnosis, recovery, timestamp, category, severity }: Proposal,
   { command, workingDir, timeoutSeconds, confidence }: ProposedCommand,
 ): string[] => {
@@ -84,7 +84,7 @@ const detailsOf = (
   return [
     `Command: ${command}`,
     `It runs in ${workingDir === '.' ? 'the top folder' : workingDir} of the clone in which the checks run, at most ${timeoutSeconds} s.`,
-    `Cause as the agent sees it (${category}, ${severity}, confidence ${confidence}): ${diagnosis.root_cause}`,
+    `Cause${source === 'agent' ? ' according to the agent' : ''} (${category}, ${severity}, confidence ${confidence}): ${diagnosis.root_cause}`,
     `Expected: ${recovery.expected_outcome}`,
     ...asList('Evidence:', diagnosis.evidence),
     ...(flag === null ? [] : [`Caution: ${flag.detail}.`]),
@@ -103,8 +103,10 @@ export interface ProposalAsked {
   proposed: ProposedCommand | undefined
 }
 
-const begin: Record<ProposalQuestionKind, (command: string) => string> = {
-  recovery_approval_required: (command) => `an agent proposes to run \`${command}\``,
+const whoProposes = ({ source }: RecoveryProposal): string => (source === 'diagnosis' ? 'Unstuck' : 'its agent')
+
+const begin: Record<ProposalQuestionKind, (command: string, who: string) => string> = {
+  recovery_approval_required: (command, who) => `${who} proposes to run \`${command}\``,
   recovery_failed: (command) => `the proposed \`${command}\` did not help`,
   recovery_unknown_outcome: (command) =>
     `the engine ended while the proposed \`${command}\` ran, so its outcome is unknown`,
@@ -117,7 +119,7 @@ export const proposalQuestion = (
   { kind, reason, evidence, proposed }: ProposalAsked,
 ): PersonQuestion => {
   const about = `Task ${task.number} "${task.title}" cannot be checked: ${evidence.split(/\n|; /)[0]?.slice(0, 300) ?? ''}`
-  const happened = `${about}; ${begin[kind](proposed?.command ?? '')} (${reason}).`
+  const happened = `${about}; ${begin[kind](proposed?.command ?? '', whoProposes(proposal))} (${reason}).`
   const body = proposal.body as Proposal | null
   return {
     ...{ kind, happened, tried: [], question: happened },

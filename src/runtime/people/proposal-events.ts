@@ -5,7 +5,7 @@ export const proposalEvents: EventTypes = {
   recovery_proposed: {
     meaning: 'an agent proposed a command against a problem of the environment',
     sentence: (p) =>
-      `the agent proposed \`${payloadText(p, 'command')}\` (${payloadText(p, 'category')}, confidence ${payloadText(p, 'confidence')})`,
+      `proposed: \`${payloadText(p, 'command')}\` (${payloadText(p, 'category')}, confidence ${payloadText(p, 'confidence')})`,
   },
   recovery_approved: {
     meaning:

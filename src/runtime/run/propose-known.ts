@@ -4,28 +4,27 @@ import { join } from 'node:path'
 import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { decideProposal } from '../../recovery/proposal/decide.ts'
-import { knownRepair, type KnownRepair } from '../../recovery/proposal/known-repairs.ts'
+import { knownRepair, nodeInstallIn, type KnownRepair } from '../../recovery/proposal/known-repairs.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
-import { appendProposed, insertProposal } from '../../store/recovery-proposal.ts'
 import { storeNow } from '../../store/event.ts'
-import { requireLease } from '../../store/run.ts'
 import { manifestScripts } from '../checks/repair-facts.ts'
 import { readIfFile } from '../core/files.ts'
 import { checkedTreeOf, type RunContext } from '../core/run-context.ts'
-import { proposalIteration, outputOf } from './take-proposal.ts'
+import { outputOf, storeProposal } from './take-proposal.ts'
 
 const repairOf = (
   runContext: RunContext,
   { failed, diagnosis }: { failed: ObservedCheck; diagnosis: Diagnosis },
   now: Date,
 ): KnownRepair | undefined => {
-  const installs = failed.installs ?? []
+  const install = nodeInstallIn(failed.installs ?? [])
+  if (install === undefined) return undefined
   const { files } = runContext.context.ports
-  const manifest = readIfFile(files, join(checkedTreeOf(runContext), installs[0]?.folder ?? '', 'package.json'))
+  const manifest = readIfFile(files, join(checkedTreeOf(runContext), install.folder, 'package.json'))
   return knownRepair(
     {
       ...{ label: diagnosis.label, evidence: diagnosis.evidence, output: outputOf(failed), command: failed.command },
-      ...{ installs, scripts: Object.keys(manifestScripts(manifest)) },
+      ...{ install, scripts: Object.keys(manifestScripts(manifest)) },
     },
     now,
   )
@@ -40,7 +39,7 @@ export const proposeKnown = async (
   failure: { failed: ObservedCheck; diagnosis: Diagnosis },
   isLast: boolean,
 ): Promise<RecoveryProposal | undefined> => {
-  const { context, run } = runContext
+  const { context } = runContext
   const settings = context.config().recovery
   const known = repairOf(runContext, failure, await storeNow(context.db))
   if (settings === undefined || known === undefined) return undefined
@@ -51,20 +50,8 @@ export const proposeKnown = async (
   const { signature } = failure.diagnosis
   // Without the time, so that the same repair is proposed once for a task and its failure.
   const digest = createHash('sha256').update(`${signature}\0${proposal.recovery.command}`).digest('hex')
-  return context.db.transaction(async (tx) => {
-    await requireLease(tx, run)
-    const stored = await insertProposal(tx, {
-      ...{
-        id: context.newId('p'),
-        goalId: run.goalId,
-        taskId: run.taskId,
-        runId: run.id,
-        iteration: proposalIteration(run),
-      },
-      ...{ digest, source: 'diagnosis', body: proposal, offsetStated: 'Z', problem: null, flag: flag ?? null },
-      failing: { command: failure.failed.command, signature },
-    })
-    if (stored !== undefined) await appendProposed(tx, stored, { category: proposal.category, ...proposal.recovery })
-    return stored
+  return storeProposal(runContext, {
+    ...{ digest, source: 'diagnosis', body: proposal, offsetStated: 'Z', problem: null, flag: flag ?? null },
+    failing: { command: failure.failed.command, signature },
   })
 }

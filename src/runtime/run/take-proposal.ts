@@ -18,7 +18,13 @@ import {
   type ReadProposal,
 } from '../../recovery/proposal/proposal.ts'
 import type { Queryable } from '../../store/db.ts'
-import { appendProposed, executionsOf, insertProposal, proposalsOf } from '../../store/recovery-proposal.ts'
+import {
+  appendProposed,
+  executionsOf,
+  insertProposal,
+  proposalsOf,
+  type NewProposal,
+} from '../../store/recovery-proposal.ts'
 import { requireLease } from '../../store/run.ts'
 import { proposalFile } from '../agent/start-launch.ts'
 import { commandDirectory } from '../checks/check-facts.ts'
@@ -95,32 +101,34 @@ const undecided = async (db: Queryable, { run }: RunContext): Promise<RecoveryPr
       runId === run.id && (state === 'open' || (state === 'invalid' && decidedAt === null)),
   )
 
-const store = async (
+/** Stores a proposal of this run, with its event. Undefined = the task has had the same one before. */
+export const storeProposal = (
+  { context, run }: RunContext,
+  given: Omit<NewProposal, 'id' | 'goalId' | 'taskId' | 'runId' | 'iteration'>,
+): Promise<RecoveryProposal | undefined> =>
+  context.db.transaction(async (tx) => {
+    await requireLease(tx, run)
+    const { goalId, taskId, id: runId } = run
+    const about = { id: context.newId('p'), goalId, taskId, runId, iteration: proposalIteration(run) }
+    const stored = await insertProposal(tx, { ...about, ...given })
+    const body = given.body as Proposal | null
+    if (stored !== undefined && body !== null)
+      await appendProposed(tx, stored, { category: body.category, ...body.recovery })
+    return stored
+  })
+
+const store = (
   runContext: RunContext,
   { digest, read }: FileRead,
   { command, signature, output }: ProposalSubject,
-): Promise<boolean> => {
-  const { context, run } = runContext
+): Promise<RecoveryProposal | undefined> => {
   const proposal = read.ok ? read.proposal : null
   const flag = proposal === null ? undefined : flagPattern(proposal.diagnosis.error_pattern, output)
-  return context.db.transaction(async (tx) => {
-    await requireLease(tx, run)
-    const stored = await insertProposal(tx, {
-      ...{
-        id: context.newId('p'),
-        goalId: run.goalId,
-        taskId: run.taskId,
-        runId: run.id,
-        iteration: proposalIteration(run),
-      },
-      ...{ digest, source: 'agent', body: proposal, offsetStated: read.ok ? read.offset : null },
-      problem: read.ok ? null : { field: read.field, problem: read.problem },
-      flag: flag ?? null,
-      failing: { command, signature },
-    })
-    if (stored === undefined) return false
-    if (proposal !== null) await appendProposed(tx, stored, { category: proposal.category, ...proposal.recovery })
-    return true
+  return storeProposal(runContext, {
+    ...{ digest, source: 'agent', body: proposal, offsetStated: read.ok ? read.offset : null },
+    problem: read.ok ? null : { field: read.field, problem: read.problem },
+    flag: flag ?? null,
+    failing: { command, signature },
   })
 }
 
@@ -133,10 +141,10 @@ export const takeProposal = async (
   const found = readFile(runContext)
   if (found !== undefined) {
     const problem = found.read.ok ? await problemHere(runContext, found.read.proposal) : undefined
-    const isNew = await store(runContext, { ...found, read: problem ?? found.read }, subject)
+    const stored = await store(runContext, { ...found, read: problem ?? found.read }, subject)
     // Stored before it is removed, so that a crash in between reads it again and finds the same bytes.
     context.ports.files.rmSync(proposalFile(runContext), { recursive: true, force: true })
-    if (!isNew) context.log.info({ run: run.id }, 'the proposal was read before and is ignored')
+    if (stored === undefined) context.log.info({ run: run.id }, 'the proposal was read before and is ignored')
   }
   return undecided(context.db, runContext)
 }
