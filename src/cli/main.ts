@@ -110,7 +110,7 @@ const declarations = async (program: Command, argv: string[]): Promise<Register[
   const wantsHelp = unknown.includes('--help') || unknown.includes('-h')
   const all = await Promise.all(wantsHelp || wantsAll ? Object.values(commands).map((load) => load()) : [])
   const { registerOverview } = await import('./commands/overview.ts')
-  return [...all.map(({ register }) => register), registerOverview(guessable)]
+  return [...all.map(({ register }) => register), registerOverview(guessable, operands[0])]
 }
 
 /** Parses the arguments; undefined if the parser has already handled them, as it does `--help`. */

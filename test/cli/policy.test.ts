@@ -111,6 +111,7 @@ describe('policy explain', () => {
     [['policy', 'explian', 'a'], 2, /unknown command 'explian'[^]*Did you mean explain\?/],
     [['policy', 'explain', 'a', '--task', 't-nope'], 4, /t-nope/],
     [['polic'], 2, /did you mean "unstuck policy"\?/],
+    [['polic', '--json'], 2, /did you mean/],
   ])('%j ends with %d', async (args, status, text) => {
     const found = await unstuck(args)
     expect(found.stderr).toMatch(text)

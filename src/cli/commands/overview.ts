@@ -10,13 +10,19 @@ const unknownCommand = (word: string, names: readonly string[]): string => {
   return `unknown command ${JSON.stringify(word)}; ${advice}\nTo start a goal: unstuck run "<what you want done>"`
 }
 
-/** Register it last: commands registered later would inherit that extra arguments are allowed, and accept mistyped ones. */
+/**
+ * Register it last: commands registered later would inherit that extra arguments are allowed, and accept mistyped ones. `word`: the
+ * command that does not exist; its options are not the mistake.
+ */
 export const registerOverview =
-  (names: readonly string[]): Register =>
+  (names: readonly string[], word: string | undefined): Register =>
   (program, act) => {
-    program.allowExcessArguments().action((_options, command: Command) => {
-      const [unknown] = command.args
-      if (unknown !== undefined) throw new AppError('USAGE', unknownCommand(unknown, names))
-      act(async (io) => (await import('../overview.ts')).overviewCommand(io))
-    })
+    program
+      .allowUnknownOption(word !== undefined)
+      .allowExcessArguments()
+      .action((_options, command: Command) => {
+        const [unknown] = command.args
+        if (unknown !== undefined) throw new AppError('USAGE', unknownCommand(unknown, names))
+        act(async (io) => (await import('../overview.ts')).overviewCommand(io))
+      })
   }
