@@ -118,7 +118,7 @@ const tasks = {
   ],
 }
 
-/** Every file of the checkout with its content; git's own folder counts by what a user sees of it: settings and hooks. */
+/** Every file of the checkout but the exports, with its content; git's own folder counts by what a user sees of it: settings and hooks. */
 const contentOf = (folder: string): Map<string, string> => {
   const seen = (path: string): boolean =>
     !/^\.git\/|^\.unstuck\/loops\//.test(path) || /^\.git\/(?:config|HEAD|hooks\/.*|info\/.*)$/.test(path)
