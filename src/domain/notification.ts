@@ -158,12 +158,19 @@ export const isWanted = ({ webhooks }: NotifySettings, kind: NotificationKind): 
   return topic === null || webhooks.events.includes(topic)
 }
 
-/** What a button may do: it gives no right, changes no check and lands nothing, because who reads the topic can press it. */
+/** What a button may do: it gives no right, changes no check and lands nothing, because anyone who reads the topic can press it. */
 const buttonKinds: readonly ChoiceKind[] = ['retry', 'resume', 'cancel']
+
+/** Such a retry also counts the spend of the goal from zero, and so lifts a limit of the owner. */
+const resetsSpend = ({ kind, taskId }: Pick<Escalation, 'kind' | 'taskId'>): boolean =>
+  kind === 'budget' || taskId === null
 
 const maxButtons = 3
 
-export const buttonChoices = ({ choices }: Pick<Escalation, 'choices'>): Choice[] =>
-  choices.filter(({ kind, input }) => buttonKinds.includes(kind) && input?.required !== true).slice(0, maxButtons)
+export const buttonChoices = (question: Pick<Escalation, 'kind' | 'taskId' | 'choices'>): Choice[] =>
+  question.choices
+    .filter(({ kind, input }) => buttonKinds.includes(kind) && input?.required !== true)
+    .filter(({ kind }) => kind !== 'retry' || !resetsSpend(question))
+    .slice(0, maxButtons)
 
 export const buttonHours = 24

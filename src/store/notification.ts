@@ -243,17 +243,34 @@ const openButton = sql`select 1 from notification_button b join escalation e on 
 /** Whether a press of a button could still answer something. */
 export const hasOpenButtons = async (db: Queryable): Promise<boolean> => (await firstRow(db, openButton)) !== undefined
 
-/** Compare-and-swap: a token is used once, in its time, and only while its question waits. */
-export const useButton = async (
-  tx: Queryable,
-  tokenHash: string,
-): Promise<{ escalationId: string; choice: string } | undefined> => {
-  const row = await firstRow<object>(
+export interface PressedButton extends Pick<Notification, 'goalId' | 'taskId' | 'runId'> {
+  tokenHash: string
+  escalationId: string
+  choice: string
+}
+
+/** The buttons with these tokens that are unused and in time. */
+export const unusedButtons = async (db: Queryable, tokenHashes: readonly string[]): Promise<PressedButton[]> =>
+  tokenHashes.length === 0
+    ? []
+    : (
+        await db.query<object>(sql`select b.token_hash, b.escalation_id, b.choice, n.goal_id, n.task_id, n.run_id
+          from notification_button b join notification n on n.id = b.notification_id
+          where b.used_at is null and b.expires_at > unstuck_now()
+            and b.token_hash in (select jsonb_array_elements_text(${json(tokenHashes)}::jsonb)) order by n.created_at, n.id`)
+      ).map((row) => fromRow<PressedButton>(row))
+
+/** A token is used once. `refused`: why the press answered nothing; '' = it answered the question. */
+export const useButton = async (tx: Queryable, button: PressedButton, refused: string): Promise<void> => {
+  const { tokenHash, escalationId, choice, goalId, taskId, runId } = button
+  const used = await firstRow(
     tx,
-    sql`update notification_button set used_at = unstuck_now()
-    where token_hash = ${tokenHash} and used_at is null and expires_at > unstuck_now()
-      and exists (select 1 from escalation where escalation.id = escalation_id and escalation.state = 'pending')
-    returning escalation_id, choice`,
+    sql`update notification_button set used_at = unstuck_now() where token_hash = ${tokenHash} and used_at is null returning 1`,
   )
-  return row === undefined ? undefined : fromRow<{ escalationId: string; choice: string }>(row)
+  if (used === undefined) return
+  await appendEvent(tx, {
+    type: 'notification.button_pressed',
+    ...{ goalId, taskId, runId },
+    payload: { escalation: escalationId, choice, refused },
+  })
 }
