@@ -1,7 +1,7 @@
 /**
- * The leader's job that sends the stored notifications: it chooses the channels when one is due, counts each attempt before it
- * is made, and repeats what failed with a growing wait. An engine that is killed between sending and recording sends again with
- * the same id: at least once, never silently lost.
+ * The leader's jobs that send the stored notifications: one chooses the channels when a notification is due, and one per channel
+ * sends. Each attempt is counted before it is made, and what failed is repeated with a growing wait. An engine that is killed
+ * between sending and recording sends again with the same id: at least once, never silently lost.
  */
 import {
   buttonChoices,
@@ -13,10 +13,7 @@ import {
   type ChannelName,
   type Notification,
 } from '../../domain/notification.ts'
-import { messageOf } from '../../errors.ts'
-import { isStoreTrouble } from '../../store/db.ts'
 import { getEscalation } from '../../store/escalation.ts'
-import { LeadershipLostError } from '../../store/leader.ts'
 import {
   beginDelivery,
   deliveryFailed,
@@ -25,6 +22,7 @@ import {
   dueDeliveries,
   dueNotifications,
   giveUpDelivery,
+  giveUpOtherChannels,
   handOverNotification,
   storeButtons,
   withdrawNotification,
@@ -44,16 +42,38 @@ const isOvertaken = (entry: Notification, due: readonly Notification[]): boolean
       id !== entry.id && kind === entry.kind && escalationId === entry.escalationId && dueAt > entry.dueAt,
   )
 
-const handOverDue = async (context: Context, channels: readonly ChannelName[]): Promise<void> => {
-  const due = await dueNotifications(context.db, batch)
-  if (due.length === 0) return
+/**
+ * Chooses the channels of everything that is due. Without a channel nothing is chosen; whoever configures the first one is told
+ * of the questions that wait, and of what else happened within the last day.
+ */
+export const handOverDue = async (context: Context): Promise<void> => {
   const settings = context.config()
+  const channels = configuredChannels(settings)
+  const due = channels.length === 0 ? [] : await dueNotifications(context.db, batch)
+  if (due.length === 0) return
   await context.db.transaction(async (tx) => {
     for (const entry of due)
       if (isOvertaken(entry, due)) await withdrawNotification(tx, entry.id)
       else await handOverNotification(tx, entry.id, entry.isCurrent && isWanted(settings, entry.kind) ? channels : [])
-    await dropOldNotifications(tx, keptDays)
   })
+}
+
+const tidyEveryMs = 3_600_000
+
+/** Once an hour, also without a channel: gives up what waits for a channel that was removed, and deletes what is old. */
+export const createTidyNotificationsJob = (): ((context: Context) => Promise<void>) => {
+  let dueAt = Number.NEGATIVE_INFINITY
+  let before = ''
+  return async ({ clock, config, db }) => {
+    const channels = configuredChannels(config())
+    // A channel that was just removed must not be shown as one that is still tried.
+    if (clock.elapsed() < dueAt && channels.join() === before) return
+    await db.transaction(async (tx) => {
+      await giveUpOtherChannels(tx, channels)
+      await dropOldNotifications(tx, keptDays)
+    })
+    ;[dueAt, before] = [clock.elapsed() + tidyEveryMs, channels.join()]
+  }
 }
 
 /** Ids are unique in one store only; a receiver may serve several repositories. */
@@ -84,7 +104,7 @@ const sendOnce = async (context: Context, due: DueDelivery, channel: ChannelName
   const buttons = channel === 'ntfy' ? await buttonsFor(context, notification) : []
   const begun = await context.db.transaction(async (tx) => {
     if (!(await beginDelivery(tx, delivery, deliveryBackoff(attempt)))) return false
-    if (buttons.length > 0) await storeButtons(tx, notification, buttons, buttonHours)
+    await storeButtons(tx, notification, buttons, buttonHours)
     return true
   })
   if (!begun) return
@@ -103,32 +123,18 @@ const sendOnce = async (context: Context, due: DueDelivery, channel: ChannelName
   })
 }
 
-/** In turn for one channel, so that what is told arrives in the order in which it happened. */
-const sendOfChannel = async (context: Context, channel: string, entries: readonly DueDelivery[]): Promise<void> => {
-  const known = configuredChannels(context.config()).find((name) => name === channel)
-  for (const due of entries) {
-    if (context.stopping.aborted) return
-    if (known !== undefined) await sendOnce(context, due, known)
-    else await context.db.transaction((tx) => giveUpDelivery(tx, due, 'the channel was removed from the configuration'))
-  }
-}
-
-/**
- * One pass: everything that is due now, each channel beside the others. Without a channel nothing is read; who configures the
- * first one is told of the questions that wait, and of what else happened within the last day.
- */
-export const sendNotifications = async (context: Context): Promise<void> => {
-  const channels = configuredChannels(context.config())
-  if (channels.length === 0) return
-  await handOverDue(context, channels)
-  const due = await dueDeliveries(context.db, batch)
-  const ofChannels = Map.groupBy(due, ({ delivery }) => delivery.channel)
-  const results = await Promise.allSettled(
-    [...ofChannels].map(([channel, entries]) => sendOfChannel(context, channel, entries)),
+/** The engine was killed in the last attempt that the limit allows, so that its end was not recorded. */
+const giveUpInterrupted = (context: Context, due: DueDelivery): Promise<void> =>
+  context.db.transaction((tx) =>
+    giveUpDelivery(tx, due, due.delivery.problem || 'each attempt was interrupted by the end of an engine'),
   )
-  for (const result of results) {
-    if (result.status === 'fulfilled') continue
-    if (result.reason instanceof LeadershipLostError || isStoreTrouble(result.reason)) throw result.reason
-    context.log.error({ error: messageOf(result.reason) }, 'notifications could not be sent')
+
+/** Everything that is due on one channel, in turn, so that it arrives in the order in which it happened. */
+export const sendDue = async (context: Context, channel: ChannelName): Promise<void> => {
+  if (!configuredChannels(context.config()).includes(channel)) return
+  for (const due of await dueDeliveries(context.db, channel, batch)) {
+    if (context.stopping.aborted) return
+    if (due.delivery.attempts >= maxDeliveryAttempts) await giveUpInterrupted(context, due)
+    else await sendOnce(context, due, channel)
   }
 }
