@@ -7,7 +7,7 @@ import type { ErrorCode } from '../errors.ts'
 import * as contract from './contract.ts'
 import * as entities from './responses/entities.ts'
 import * as grants from './responses/grants.ts'
-import { notificationSchema } from './responses/notifications.ts'
+import { notificationSchema, retriedDelivery } from './responses/notifications.ts'
 import * as inbox from './responses/inbox.ts'
 import { change, list, ofRun, open, read } from './route-rows.ts'
 import { requeue } from './responses/requeue.ts'
@@ -285,10 +285,19 @@ export const routes = {
   },
   listNotifications: read(
     '/notifications',
-    'What was told over webhook, ntfy and desktop, newest first, with the state of each delivery',
+    'Notifications over webhook, ntfy and desktop, newest first, with the state of each delivery',
     contract.notificationsQuery,
     z.array(notificationSchema),
   ),
+  retryNotifications: {
+    ...change(
+      '/notifications/retry',
+      'Sends again what was given up: one notification, or all of the last day and of questions that wait',
+      contract.retryNotificationsRequest,
+      z.array(retriedDelivery),
+    ),
+    errors: ['NOT_FOUND'] as const,
+  },
   getConfig: read(
     '/config',
     'Changes of the configuration that wait, and files that are not valid',

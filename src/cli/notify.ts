@@ -1,6 +1,6 @@
-/** The work of `unstuck notify`: a test of the configured channels without an engine, and the list of what was told. */
+/** The work of `unstuck notify`: a test of the configured channels without an engine, the list of what was sent, and a retry. */
 import { randomUUID } from 'node:crypto'
-import type { NotificationJson } from '../api/contract.ts'
+import type { NotificationJson, RetriedDeliveryJson } from '../api/contract.ts'
 import { loadConfig, type Config } from '../config.ts'
 import { configuredChannels, endData, type ChannelName } from '../domain/notification.ts'
 import { exitCodes } from '../errors.ts'
@@ -8,6 +8,7 @@ import { sendOver, usesSlack } from '../notify/channels.ts'
 import type { SendResult } from '../notify/post.ts'
 import { redactText } from '../process/redact.ts'
 import type { JsonOption } from './command-options.ts'
+import { connectToExisting } from './engine/connect.ts'
 import { homeOf } from './engine/home.ts'
 import { readOnly } from './engine/read-only.ts'
 import { printLine, printJson, type Io } from './io.ts'
@@ -75,21 +76,23 @@ export const notifyTestCommand = async (
 }
 
 const deliveryText = (
+  id: string,
   { channel, state, attempts, nextAt, problem }: NotificationJson['deliveries'][number],
   now: Date,
 ): string => {
   if (state === 'delivered') return `${channel}: delivered`
-  if (state === 'given_up') return `${channel}: given up after ${attempts} attempts: ${problem}`
+  if (state === 'given_up')
+    return `${channel}: given up after ${attempts} attempts: ${problem}; to send it again: unstuck notify retry ${id}`
   if (attempts === 0) return `${channel}: not sent yet`
   return `${channel}: attempt ${attempts} failed${problem === '' ? '' : ` (${problem})`}, next ${whenText(nextAt ?? '', now)}`
 }
 
 const notificationLines = (paint: Paint, entry: NotificationJson, now: Date): string[] => {
   const { kind, severity, title, dueAt, handedOverAt, deliveries, id } = entry
-  const untold = handedOverAt === null ? 'not sent yet' : 'told over no channel'
+  const unsent = handedOverAt === null ? 'not sent yet' : 'sent over no channel'
   return [
     `  ${whenText(dueAt, now)}  ${kind} (${severity}): ${safe(title)} ${paint.dim(`[${id}]`)}`,
-    ...(deliveries.length === 0 ? [untold] : deliveries.map((delivery) => deliveryText(delivery, now))).map(
+    ...(deliveries.length === 0 ? [unsent] : deliveries.map((delivery) => deliveryText(id, delivery, now))).map(
       (text) => `      ${paint.dim(safe(text))}`,
     ),
   ]
@@ -99,9 +102,23 @@ export const notifyListCommand = async (io: Io, { limit, json }: JsonOption & { 
   const path = `/notifications?limit=${encodeURIComponent(limit ?? '20')}`
   const entries = await readOnly(io, ({ client }) => client.get<NotificationJson[]>(path))
   if (json === true) printJson(io, entries)
-  else if (entries.length === 0) printLine(io, 'Nothing was told yet. To try your channels: unstuck notify test')
+  else if (entries.length === 0) printLine(io, 'Nothing was sent yet. To try your channels: unstuck notify test')
   const [paint, now] = [createPaint(io.colours), new Date()]
   if (json !== true)
     for (const entry of entries) for (const text of notificationLines(paint, entry, now)) printLine(io, text)
+  return exitCodes.ok
+}
+
+export const notifyRetryCommand = async (io: Io, id: string | undefined, { json }: JsonOption): Promise<number> => {
+  const client = await connectToExisting(io)
+  const retried = await client.post<RetriedDeliveryJson[]>('/notifications/retry', id === undefined ? {} : { id })
+  if (json === true) printJson(io, retried)
+  else if (retried.length === 0)
+    printLine(
+      io,
+      'Nothing to send again: no delivery over a configured channel was given up, or its question is answered.',
+    )
+  for (const { notificationId, channel } of json === true ? [] : retried)
+    printLine(io, `${safe(notificationId)}: sent again over ${channel}; see: unstuck notify list`)
   return exitCodes.ok
 }

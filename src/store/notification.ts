@@ -186,6 +186,40 @@ export const giveUpOtherChannels = async (tx: Queryable, channels: readonly stri
       and channel not in (select jsonb_array_elements_text(${json(channels)}::jsonb))`)
 }
 
+export interface RetriedDelivery {
+  notificationId: string
+  channel: string
+}
+
+/**
+ * Makes what was given up due again, with a new count of attempts: of one notification, or (`id` null) everything of the last day and
+ * of the questions that wait. What asks for an answer that was given meanwhile stays as it is.
+ */
+export const retryDeliveries = async (
+  tx: Queryable,
+  { id, channels }: { id: string | null; channels: readonly string[] },
+): Promise<RetriedDelivery[]> => {
+  const rows = await tx.query<object>(sql`
+    update notification_delivery d set attempts = 0, given_up_at = null, next_at = unstuck_now()
+    from notification n left join escalation asked on asked.id = n.escalation_id
+    where n.id = d.notification_id and d.given_up_at is not null and n.withdrawn_at is null
+      and d.channel in (select jsonb_array_elements_text(${json(channels)}::jsonb))
+      and (n.id = ${id} or (${id}::text is null and (n.due_at > unstuck_now() - interval '1 day' or asked.state = 'pending')))
+      and (asked.id is null or asked.state = 'pending' or n.kind = 'escalation.resolved')
+    returning d.notification_id, d.channel, n.goal_id, n.task_id, n.run_id`)
+  const retried = rows.map((row) => fromRow<RetriedDelivery & Pick<Notification, 'goalId' | 'taskId' | 'runId'>>(row))
+  for (const { notificationId, channel, ...about } of retried)
+    await appendEvent(tx, {
+      type: 'notification.retried',
+      ...about,
+      payload: { notification: notificationId, channel },
+    })
+  return retried.map(({ notificationId, channel }) => ({ notificationId, channel }))
+}
+
+export const notificationExists = async (db: Queryable, id: string): Promise<boolean> =>
+  (await firstRow(db, sql`select 1 from notification where id = ${id}`)) !== undefined
+
 export interface SentNotification extends Notification {
   deliveries: Delivery[]
 }
@@ -235,62 +269,4 @@ export const dropOldNotifications = async (tx: Queryable, days: number): Promise
       and not exists (select 1 from escalation e where e.id = escalation_id and e.state = 'pending')
       and not exists (select 1 from notification_delivery d
         where d.notification_id = notification.id and d.delivered_at is null and d.given_up_at is null)`)
-}
-
-export interface NewButton {
-  tokenHash: string
-  choice: string
-}
-
-/**
- * Stores the buttons of one attempt. Those of earlier attempts stay valid: a message may have arrived although the attempt failed,
- * and the question is decided once by whichever is pressed.
- */
-export const storeButtons = async (
-  tx: Queryable,
-  { id, escalationId }: Pick<Notification, 'id' | 'escalationId'>,
-  buttons: readonly NewButton[],
-  hours: number,
-): Promise<void> => {
-  for (const { tokenHash, choice } of buttons)
-    await tx.query(sql`insert into notification_button (token_hash, notification_id, escalation_id, choice, expires_at)
-      values (${tokenHash}, ${id}, ${escalationId}, ${choice}, unstuck_now() + make_interval(hours => ${hours}::int))`)
-}
-
-const openButton = sql`select 1 from notification_button b join escalation e on e.id = b.escalation_id
-  where b.used_at is null and b.expires_at > unstuck_now() and e.state = 'pending' limit 1`
-
-/** Whether a press of a button could still answer something. */
-export const hasOpenButtons = async (db: Queryable): Promise<boolean> => (await firstRow(db, openButton)) !== undefined
-
-export interface PressedButton extends Pick<Notification, 'goalId' | 'taskId' | 'runId'> {
-  tokenHash: string
-  escalationId: string
-  choice: string
-}
-
-/** The buttons with these tokens that are unused and in time. */
-export const unusedButtons = async (db: Queryable, tokenHashes: readonly string[]): Promise<PressedButton[]> =>
-  tokenHashes.length === 0
-    ? []
-    : (
-        await db.query<object>(sql`select b.token_hash, b.escalation_id, b.choice, n.goal_id, n.task_id, n.run_id
-          from notification_button b join notification n on n.id = b.notification_id
-          where b.used_at is null and b.expires_at > unstuck_now()
-            and b.token_hash in (select jsonb_array_elements_text(${json(tokenHashes)}::jsonb)) order by n.created_at, n.id`)
-      ).map((row) => fromRow<PressedButton>(row))
-
-/** A token is used once. `refused`: why the press answered nothing; '' = it answered the question. */
-export const useButton = async (tx: Queryable, button: PressedButton, refused: string): Promise<void> => {
-  const { tokenHash, escalationId, choice, goalId, taskId, runId } = button
-  const used = await firstRow(
-    tx,
-    sql`update notification_button set used_at = unstuck_now() where token_hash = ${tokenHash} and used_at is null returning 1`,
-  )
-  if (used === undefined) return
-  await appendEvent(tx, {
-    type: 'notification.button_pressed',
-    ...{ goalId, taskId, runId },
-    payload: { escalation: escalationId, choice, refused },
-  })
 }

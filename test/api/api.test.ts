@@ -115,6 +115,7 @@ describe('every answer is what the table says', () => {
     clean: () => post('/clean', '{"dryRun":true}'),
     reportRefusal: () => post('/refusals', '{"door":"unstuck init"}'),
     answerQuestions: () => post('/escalations/answers', '{"answers":[{"id":"q-nosuch","choice":"retry"}]}'),
+    retryNotifications: () => post('/notifications/retry', '{}'),
     resume: () => post('/resume', '{"goal":"{made}"}'),
     pauseGoal: () => post('/goals/{made}/pause'),
     cancelTask: () => post('/tasks/{madeTask}/cancel'),

@@ -7,6 +7,7 @@ import { realPorts } from '../../src/runtime/core/ports.ts'
 import { createTidyNotificationsJob, handOverDue } from '../../src/runtime/engine/send-notifications.ts'
 import { createNotifier } from '../../src/runtime/engine/side-jobs.ts'
 import { notificationsView } from '../../src/runtime/people/notification-view.ts'
+import { retryNotifications } from '../../src/runtime/people/retry-notifications.ts'
 import { statusView } from '../../src/runtime/people/views.ts'
 import { mustSucceed, sql, type Db } from '../../src/store/db.ts'
 import { answerEscalation, getEscalation, openEscalation, type NewEscalation } from '../../src/store/escalation.ts'
@@ -341,6 +342,49 @@ describe('an attempt that another engine or a stop interrupts', () => {
       'msg_repo_q-1-opened',
     ])
     await hanging.close()
+  })
+})
+
+describe('a person who has repaired the channel', () => {
+  const giveUp = async (): Promise<void> => {
+    status = 500
+    await sendNotifications(contextOf())
+    await db.query(sql`update notification_delivery set given_up_at = unstuck_now(), attempts = 10`)
+    status = 204
+  }
+  const retry = (id: string | null = null, config: object = {}) =>
+    retryNotifications({ ...contextOf(config), wake: () => undefined }, id)
+
+  test('has what was given up sent again, with ten new attempts and the same id', async () => {
+    await ask()
+    await giveUp()
+    expect(await retry()).toEqual([{ notificationId: 'q-1-opened', channel: 'webhook' }])
+    expect(await notificationsView(db, 10)).toMatchObject([{ deliveries: [{ state: 'sending', attempts: 0 }] }])
+    await sendNotifications(contextOf())
+    expect(ids()).toEqual(['msg_repo_q-1-opened', 'msg_repo_q-1-opened'])
+    expect(await retry()).toEqual([])
+    const events = await readEvents(db, { after: 0, limit: 500 })
+    expect(events.filter(({ type }) => type === 'notification.retried')).toMatchObject([{ goalId: 'g' }])
+  })
+
+  test('but not what asks for an answer that was given meanwhile, nor over a channel that was removed', async () => {
+    await ask()
+    await ask({ id: 'q-2' })
+    await giveUp()
+    await answer()
+    expect(await retry(null, { webhooks: {} })).toEqual([])
+    expect(await retry()).toEqual([{ notificationId: 'q-2-opened', channel: 'webhook' }])
+    expect(await retry('q-1-opened')).toEqual([])
+  })
+
+  test('may name one, also an old one, and an unknown one is refused', async () => {
+    await ask()
+    await answer()
+    await giveUp()
+    await at(3 * 86_400)
+    expect(await retry()).toEqual([])
+    expect(await retry('q-1-resolved')).toEqual([{ notificationId: 'q-1-resolved', channel: 'webhook' }])
+    await expect(retry('q-9-opened')).rejects.toThrow('there is no notification q-9-opened; "unstuck notify list"')
   })
 })
 

@@ -3,7 +3,7 @@
  * who pressed: buttons give no right and land nothing, work once, for a day, and only while their question waits.
  */
 import { AppError } from '../../errors.ts'
-import { hasOpenButtons, unusedButtons, useButton, type PressedButton } from '../../store/notification.ts'
+import { hasOpenButtons, unusedButtons, useButton, type PressedButton } from '../../store/notification-button.ts'
 import type { Context } from '../core/context.ts'
 import { answerQuestion } from '../people/answer-question.ts'
 import type { CancelRunning } from '../people/commands.ts'

@@ -24,10 +24,10 @@ import {
   giveUpDelivery,
   giveUpOtherChannels,
   handOverNotification,
-  storeButtons,
   withdrawNotification,
   type DueDelivery,
 } from '../../store/notification.ts'
+import { storeButtons } from '../../store/notification-button.ts'
 import type { Context } from '../core/context.ts'
 import type { Message } from '../../notify/message.ts'
 

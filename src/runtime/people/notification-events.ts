@@ -8,6 +8,11 @@ export const notificationEvents: EventTypes = {
       `a notification (${payloadText(p, 'kind')}) could not be delivered over ${payloadText(p, 'channel')}, and is not tried again: ${payloadText(p, 'problem')}`,
     technical: (p) => payloadText(p, 'notification'),
   },
+  'notification.retried': {
+    meaning: 'a person had a notification sent again that was given up',
+    sentence: (p) => `a person had a notification sent over ${payloadText(p, 'channel')} again`,
+    technical: (p) => payloadText(p, 'notification'),
+  },
   'notification.button_pressed': {
     meaning: 'a button of a notification was pressed; `refused` says why it answered nothing',
     sentence: (p) => {
