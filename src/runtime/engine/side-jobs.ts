@@ -1,6 +1,7 @@
 /** The jobs of the leader that run next to its loop, because they take minutes or wait for others. There is only one of each at a time. */
 import { channelNames } from '../../domain/notification.ts'
 import { messageOf } from '../../errors.ts'
+import { LeadershipLostError } from '../../store/leader.ts'
 import type { Context } from '../core/context.ts'
 import { processMergeQueue, requeueInterruptedMerges } from '../landing/merge-queue.ts'
 import { updateOutdatedGoals } from '../landing/outdated-goals.ts'
@@ -19,6 +20,8 @@ export const safely = async (
     await work()
   } catch (error) {
     if (context.stopping.aborted) return
+    // Another engine leads now; the next pass finds that out.
+    if (error instanceof LeadershipLostError) return
     failed?.(error)
     context.log.error({ error: error instanceof Error ? error.stack : messageOf(error) }, 'a pass of the engine failed')
   }
@@ -30,7 +33,7 @@ export interface SideJob {
   idle(): Promise<void>
 }
 
-const createSideJob = (job: (context: Context) => Promise<void>): SideJob => {
+export const createSideJob = (job: (context: Context) => Promise<void>): SideJob => {
   let work: Promise<void> | undefined
   return {
     start: (context) => {
