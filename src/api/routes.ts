@@ -45,6 +45,14 @@ export const routes = {
     ...read('/assets/:id', 'A file of the dashboard; its content never changes', none, z.null()),
     answer: null,
   }),
+  showAnswer: open({
+    ...read('/answer/:id', 'The page of a signed answer link; reading it changes nothing', none, z.null()),
+    ...{ answer: null, errors: [] },
+  }),
+  answerByLink: open({
+    ...change('/answer/:id', 'Answers a question once by the form of that page', null, z.null()),
+    ...{ answer: null, errors: [] },
+  }),
   beginSession: open(
     change('/sessions', 'Trades a login code for a session', contract.sessionRequest, outcomes.sessionSchema),
   ),

@@ -24,14 +24,14 @@ interface Tested {
 
 const keys: Record<ChannelName, { key: string; hint: string }> = {
   webhook: { key: 'webhooks.on_escalation', hint: '"webhooks": {"on_escalation": "https://…"}' },
-  ntfy: { key: 'notify.ntfy', hint: '"notify": {"ntfy": "https://ntfy.sh/<a name that nobody guesses>"}' },
+  ntfy: { key: 'notify.ntfy', hint: '"notify": {"ntfy": "https://ntfy.sh/<a long random name>"}' },
   desktop: { key: 'notify.desktop', hint: '"notify": {"desktop": true}' },
 }
 
 const testOver = async (io: Io, channel: ChannelName, settings: Config): Promise<Tested> => {
   const now = new Date()
   const title = 'Notifications of Unstuck arrive here.'
-  const data = endData(title, 'This is a test; there is nothing to do.', 'test')
+  const data = endData(title, 'This is a test. You need not do anything.', 'test')
   const about = { goalId: null, taskId: null, runId: null, escalationId: null }
   const result: SendResult = await sendOver(
     channel,
@@ -47,7 +47,8 @@ const testedLine = (paint: Paint, { channel, ok, problem }: Tested): string =>
     : `${paint.bad('BAD')} ${channel} (${keys[channel].key}): ${safe(problem)}`
 
 const explainMissing = (io: Io, asked: ChannelName | undefined): void => {
-  if (asked === undefined) printLine(io, 'No channel is configured, so nobody is told when an answer is needed.')
+  if (asked === undefined)
+    printLine(io, 'No channel is configured, so Unstuck cannot notify you when it needs an answer.')
   else printLine(io, `The channel ${asked} is not configured.`)
   const hints = asked === undefined ? Object.values(keys) : [keys[asked]]
   printLine(io, `Add to .unstuck/config.json: ${hints.map(({ hint }) => hint).join('   or   ')}`)
@@ -69,7 +70,7 @@ export const notifyTestCommand = async (
     const paint = createPaint(io.colours)
     for (const entry of tested) printLine(io, testedLine(paint, entry))
     if (channels.includes('webhook') && settings.webhooks.secret === undefined && !usesSlack(settings))
-      printLine(io, 'The webhook is not signed; set UNSTUCK_WEBHOOK_SECRET to sign it (docs/notifications.md).')
+      printLine(io, 'The webhook is not signed. To sign it, set UNSTUCK_WEBHOOK_SECRET (docs/notifications.md).')
   }
   if (tested.length === 0) return exitCodes.config
   return ok ? exitCodes.ok : exitCodes.failed

@@ -161,7 +161,7 @@ export const isWanted = ({ webhooks }: NotifySettings, kind: NotificationKind): 
   return topic === null || webhooks.events.includes(topic)
 }
 
-/** What a button may do: it gives no right, changes no check and lands nothing, because anyone who reads the topic can press it. */
+/** What a button or link may do: it gives no right, changes no check and lands nothing, because anyone who reads the message can use it. */
 const buttonKinds: readonly ChoiceKind[] = ['retry', 'resume', 'cancel']
 
 /** Such a retry also counts the spend of the goal from zero, and so lifts a limit of the owner. */
@@ -176,4 +176,5 @@ export const buttonChoices = (question: Pick<Escalation, 'kind' | 'taskId' | 'ch
     .filter(({ kind }) => kind !== 'retry' || !resetsSpend(question))
     .slice(0, maxButtons)
 
-export const buttonHours = 24
+/** For so long after it was sent a message can be answered by its buttons and its link. */
+export const answerHours = 24

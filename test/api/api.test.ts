@@ -132,6 +132,9 @@ describe('every answer is what the table says', () => {
   const elsewhere = [
     'home',
     'asset',
+    // test/api/answer-pages.test.ts
+    'showAnswer',
+    'answerByLink',
     'beginSession',
     'challenge',
     'resumeSession',

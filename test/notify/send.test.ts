@@ -7,7 +7,7 @@ import { configSchema } from '../../src/config-schema.ts'
 import { loadConfig } from '../../src/config.ts'
 import { questionData } from '../../src/domain/notification.ts'
 import { sendOver, usesSlack, type SendOptions } from '../../src/notify/channels.ts'
-import type { Message } from '../../src/notify/message.ts'
+import { plainText, type Message } from '../../src/notify/message.ts'
 import { post } from '../../src/notify/post.ts'
 import { webhookSignature, signingKey } from '../../src/notify/sign-request.ts'
 import { isForbiddenAddress, whyTargetRefused } from '../../src/notify/target.ts'
@@ -138,6 +138,31 @@ describe('ntfy', () => {
     const body = JSON.parse(receiver.received[0]!.body) as { message: string }
     expect(Buffer.byteLength(body.message)).toBeLessThan(4_096)
     expect(body.message).toMatch(/€…$/)
+  })
+})
+
+describe('a link to answer', () => {
+  const answerUrl = 'https://unstuck.example.com/answer/q-1.2.retry.x_-y'
+  const data = { ...message().data, title: 'Task 1 failed', text: 'x'.repeat(4_000) }
+
+  test.each([
+    ['standard', (body: { data: { answerUrl?: string } }) => body.data.answerUrl],
+    ['slack', (body: { text: string }) => /\nTask 1 failed\n<(.*)\|Answer in a browser>\nx/.exec(body.text)?.[1]],
+  ])('is in a webhook of the style %s', async (style, linkIn) => {
+    const receiver = kept(await openReceiver())
+    const options = optionsOf({ webhooks: { on_escalation: receiver.url, style } })
+    await sendOver('webhook', message({ data, answerUrl }), options)
+    await sendOver('webhook', message({ data }), options)
+    const [link, none] = receiver.received.map(({ body }) => linkIn(JSON.parse(body) as never))
+    expect([link, none ?? undefined]).toEqual([answerUrl, undefined])
+  })
+
+  test('opens with a tap in ntfy, and is in its text and on the desktop before what is cut', async () => {
+    const receiver = kept(await openReceiver())
+    await sendOver('ntfy', message({ data, answerUrl }), optionsOf({ notify: { ntfy: `${receiver.url}/t` } }))
+    const body = JSON.parse(receiver.received[0]!.body) as { message: string; click: string }
+    expect([body.click, body.message.split('\n')[1]]).toEqual([answerUrl, `To answer in a browser: ${answerUrl}`])
+    expect(plainText(message({ data, answerUrl })).slice(0, 800)).toContain(answerUrl)
   })
 })
 

@@ -3,9 +3,10 @@
  * sends. Each attempt is counted before it is made, and what failed is repeated with a growing wait. An engine that is killed
  * between sending and recording sends again with the same id: at least once, never silently lost.
  */
+import { basename } from 'node:path'
 import {
+  answerHours,
   buttonChoices,
-  buttonHours,
   configuredChannels,
   deliveryBackoff,
   isWanted,
@@ -29,7 +30,9 @@ import {
 } from '../../store/notification.ts'
 import { storeButtons } from '../../store/notification-button.ts'
 import type { Context } from '../core/context.ts'
+import type { Button } from '../../notify/button.ts'
 import type { Message } from '../../notify/message.ts'
+import type { Choice } from '../../domain/escalation.ts'
 
 const batch = 50
 const keptDays = 30
@@ -87,37 +90,70 @@ const messageFor = (context: Context, notification: Notification): Message => {
   return { ...notification, id: `msg_${context.repository.id}_${notification.id}`, data }
 }
 
-/** The buttons of a question that still waits; none unless the owner configured where they publish to. */
-const buttonsFor = async ({ config, db, ports }: Context, { escalationId }: Notification) => {
-  if (config().notify.ntfyAnswers === undefined || escalationId === null) return []
-  const question = await getEscalation(db, escalationId)
-  if (question?.state !== 'pending') return []
-  return buttonChoices(question).map(({ id, label }) => {
+/** The choices of a question that a message may offer; none once it is decided. */
+const offeredChoices = async ({ db }: Context, { escalationId }: Notification): Promise<Choice[]> => {
+  const question = escalationId === null ? undefined : await getEscalation(db, escalationId)
+  return question?.state === 'pending' ? buttonChoices(question) : []
+}
+
+interface Ways {
+  buttons: (Button & { tokenHash: string; choice: string })[]
+  answerUrl?: string
+}
+
+/** How the message itself can be answered: as far as the owner configured it, by buttons of ntfy and by a link. */
+const waysToAnswer = async (context: Context, notification: Notification, channel: ChannelName): Promise<Ways> => {
+  const { answerLinks, clock, ports } = context
+  const hasButtons = channel === 'ntfy' && context.config().notify.ntfyAnswers !== undefined
+  if (!hasButtons && answerLinks === undefined) return { buttons: [] }
+  const choices = await offeredChoices(context, notification)
+  if (choices.length === 0) return { buttons: [] }
+  const buttons = (hasButtons ? choices : []).map(({ id, label }) => {
     const token = ports.notify.newButtonToken()
     return { label, token, tokenHash: ports.notify.buttonTokenHash(token), choice: id }
   })
+  const answerUrl = answerLinks?.urlOf({
+    question: notification.escalationId ?? '',
+    choices: choices.map(({ id }) => id),
+    expiresAt: new Date(clock.now().getTime() + answerHours * 3_600_000),
+  })
+  return { buttons, ...(answerUrl === undefined ? {} : { answerUrl }) }
+}
+
+/** Enough of a token to recognize it, also where the text was cut within it. */
+const recognizable = 12
+
+/** A receiver may repeat the message in its response, and agents can read why a delivery failed. */
+const problemOf = ({ environment, ports }: Context, problem: string, { buttons, answerUrl }: Ways): string => {
+  const tokens = [...buttons.map(({ token }) => token), ...(answerUrl === undefined ? [] : [basename(answerUrl)])]
+  const text = ports.processes.redactText(problem, environment)
+  const ends = tokens.map((token) => text.indexOf(token.slice(0, recognizable))).filter((at) => at >= 0)
+  return ends.length === 0 ? text : `${text.slice(0, Math.min(...ends))}[redacted]`
 }
 
 const sendOnce = async (context: Context, due: DueDelivery, channel: ChannelName): Promise<void> => {
   const { delivery, notification } = due
   const attempt = delivery.attempts + 1
-  const buttons = channel === 'ntfy' ? await buttonsFor(context, notification) : []
+  const ways = await waysToAnswer(context, notification, channel)
   const begun = await context.db.transaction(async (tx) => {
     if (!(await beginDelivery(tx, delivery, deliveryBackoff(attempt)))) return false
-    await storeButtons(tx, notification, buttons, buttonHours)
+    await storeButtons(tx, notification, ways.buttons, answerHours)
     return true
   })
   if (!begun) return
-  const message = { ...messageFor(context, notification), ...(buttons.length === 0 ? {} : { buttons }) }
-  const result = await context.ports.notify.sendOver(channel, message, {
-    ...{ settings: context.config(), environment: context.environment, now: context.clock.now() },
-    signal: context.stopping,
-  })
+  const result = await context.ports.notify.sendOver(
+    channel,
+    { ...messageFor(context, notification), ...ways },
+    {
+      ...{ settings: context.config(), environment: context.environment, now: context.clock.now() },
+      signal: context.stopping,
+    },
+  )
   // What was sent is unknown if the engine stops; the attempt is counted, and is made again.
   if (context.stopping.aborted) return
   await context.db.transaction(async (tx) => {
     if (result.ok) return deliverySucceeded(tx, delivery)
-    const problem = context.ports.processes.redactText(result.problem, context.environment)
+    const problem = problemOf(context, result.problem, ways)
     if (attempt >= maxDeliveryAttempts) return giveUpDelivery(tx, due, problem)
     return deliveryFailed(tx, delivery, { problem, waitSeconds: deliveryBackoff(attempt, result.retryAfterSeconds) })
   })

@@ -22,4 +22,9 @@ export const notificationEvents: EventTypes = {
     },
     technical: (p) => `question ${payloadText(p, 'escalation')}`,
   },
+  'notification.link_used': {
+    meaning: 'the link of a notification answered a question',
+    sentence: (p) => `the link of a notification answered the question: ${payloadText(p, 'choice')}`,
+    technical: (p) => `question ${payloadText(p, 'escalation')}`,
+  },
 }
