@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 
 const style =
-  ':root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}code,pre{font-family:monospace}pre{white-space:pre-wrap;overflow-wrap:anywhere}button{font:inherit;padding:.5rem 1rem;min-height:2.75rem}'
+  ':root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;overflow-wrap:anywhere}code,pre{font-family:monospace}pre{white-space:pre-wrap;overflow-wrap:anywhere}button{font:inherit;padding:.5rem 1rem;min-height:2.75rem}'
 
 /** A script, because a refresh by markup does not reload an address with a login after its `#`. */
 const reload = 'setTimeout(() => location.reload(), 1000)'

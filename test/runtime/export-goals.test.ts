@@ -187,6 +187,50 @@ describe('a goal with a run and a question', () => {
   })
 })
 
+test('usage.jsonl has a line per turn of a loop, when it ends, and what was spent outside of the turns', async () => {
+  await agents(db, 'a1')
+  await activeGoal(db, 'g', [{ model: 'm-1' }])
+  const { run } = await claimed(db, 'a1')
+  const spent = (tokens: number) => ({ tokens, costUsd: tokens / 1000, seconds: tokens / 100 })
+  const launchOf = (number: number, role: string, tokens: number | null, resumeSession: string | null = null) => ({
+    ...{ number, resumeSession, hint: null, shim: null, gateOpened: true, startedAt: null },
+    ...{ corrections: { addDirs: [], skipGitCheck: false }, turn: { iteration: 1, role }, harness: `cli-${role}` },
+    spend: tokens === null ? null : spent(tokens),
+  })
+  const plan = launchOf(1, 'planner', 100)
+  const worked = [launchOf(2, 'worker', 200), launchOf(3, 'worker', 300, 's-7')]
+  const startTurn = async (launches: object[], total: number): Promise<void> => {
+    await db.query(
+      sql`update run set launches = ${json(launches)}::jsonb, spend = ${json(spent(total))}::jsonb where id = ${run.id}`,
+    )
+    const payload = { iteration: 1, launch: launches.length }
+    await appendEvent(db, { type: 'loop.turn_started', goalId: 'g', taskId: 'g-t1', runId: run.id, payload })
+    await job(contextOf())
+  }
+  await startTurn([launchOf(1, 'planner', null)], 0)
+  expect(linesIn('events.jsonl').length).toBeGreaterThan(0)
+  expect(text('usage.jsonl')).toBe('')
+  await startTurn([plan, launchOf(2, 'worker', null)], 100)
+  await startTurn([plan, ...worked, launchOf(4, 'tester', null)], 600)
+  await db.query(
+    sql`update run set launches = ${json([plan, ...worked, launchOf(4, 'tester', 50)])}::jsonb, spend = ${json(spent(660))}::jsonb, session_id = 's-9' where id = ${run.id}`,
+  )
+  await end(db, { ...run, version: run.version }, 'failed', 'run_failed')
+  await job(contextOf())
+  const shape = { kind: 'turn', iteration: 1, model: 'm-1', run_id: run.id, timestamp: expect.any(String) }
+  const line = (role: string, tokens: number, session_id: string | null) => ({
+    ...{ ...shape, role, session_id, runner: `cli-${role}`, duration_ms: tokens * 10, cost_usd: tokens / 1000 },
+    usage: { tokens, agent_seconds: tokens / 100 },
+  })
+  const lines = linesIn('usage.jsonl')
+  expect(lines.slice(0, 3)).toEqual([line('planner', 100, null), line('worker', 500, 's-7'), line('tester', 50, 's-9')])
+  expect(lines.slice(3)).toMatchObject([{ kind: 'outside_turns', run_id: run.id, usage: { tokens: 10 } }])
+  const before = text('usage.jsonl')
+  rmSync(join(root, '.unstuck'), { recursive: true })
+  await createGoalExportJob()(contextOf())
+  expect(text('usage.jsonl')).toBe(before)
+})
+
 test('the six recovery events have the fields of the founding document at the top level', async () => {
   await activeGoal(db, 'g', [{}])
   const command = 'bun install'

@@ -19,7 +19,7 @@ import { listEscalations } from '../../store/escalation.ts'
 import { readEvents, type StoredEvent } from '../../store/event.ts'
 import { getGoal } from '../../store/goal.ts'
 import {
-  endedRuns,
+  exportedRuns,
   escalationReason,
   eventsUpTo,
   getGoalExport,
@@ -28,6 +28,7 @@ import {
   goalProgress,
   iterationOf,
   saveGoalExport,
+  type ExportedRun,
   type GoalExport,
 } from '../../store/goal-export.ts'
 import { confirmLeadership } from '../../store/leader.ts'
@@ -38,13 +39,14 @@ import { endsPass } from '../core/pass.ts'
 import { ignoreAllIn, isOwnPlace, replaceFile } from '../core/owner-export.ts'
 import type { Leadership } from './leadership.ts'
 import {
+  endedTurnLine,
   escalationText,
   eventLine,
   metricsLine,
   proposalIn,
+  runEndLines,
   shownQuestion,
   stateText,
-  usageLine,
   type ExportedQuestion,
 } from './export-texts.ts'
 
@@ -85,15 +87,22 @@ const metricsAfter = (tally: RecoveryTally, goalId: string, event: StoredEvent):
 }
 
 const runEnded = ['run.succeeded', 'run.failed', 'run.cancelled']
+const turnStarted = 'loop.turn_started'
+
+/** The line that an event of a run adds to `usage.jsonl`; undefined = it is another event. */
+const usageLineOf = (run: ExportedRun | undefined, { type, at, payload }: StoredEvent): string | undefined => {
+  if (run === undefined) return undefined
+  return type === turnStarted ? endedTurnLine(run, Number(payload['launch']), at) : runEndLines(run, at)
+}
 
 /** The lines of these events of a goal in `usage.jsonl`. */
 const usageOf = async ({ db }: Context, events: readonly StoredEvent[], tally: RecoveryTally): Promise<string> => {
-  const isEnd = ({ type }: StoredEvent): boolean => runEnded.includes(type)
-  const ids = events.filter(isEnd).flatMap(({ runId }) => runId ?? [])
-  const runs = new Map((await endedRuns(db, ids)).map((run) => [run.id, run]))
+  const isOfUsage = ({ type }: StoredEvent): boolean => type === turnStarted || runEnded.includes(type)
+  const ids = events.filter(isOfUsage).flatMap(({ runId }) => runId ?? [])
+  const runs = new Map((await exportedRuns(db, ids)).map((run) => [run.id, run]))
   const lines = events.map((event) => {
-    const run = isEnd(event) ? runs.get(event.runId ?? '') : undefined
-    return run === undefined ? metricsAfter(tally, event.goalId ?? '', event) : usageLine(run, event.at)
+    const line = isOfUsage(event) ? usageLineOf(runs.get(event.runId ?? ''), event) : undefined
+    return line ?? metricsAfter(tally, event.goalId ?? '', event)
   })
   return lines.join('')
 }
