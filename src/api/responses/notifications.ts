@@ -32,3 +32,7 @@ export type NotificationJson = z.infer<typeof notificationSchema>
 
 /** A channel over which notifications could not be delivered. */
 export const undelivered = z.strictObject({ channel: text, waiting: count, givenUp: count, problem: text })
+
+/** A delivery that was given up and is sent again. */
+export const retriedDelivery = z.strictObject({ notificationId: text, channel: text })
+export type RetriedDeliveryJson = z.infer<typeof retriedDelivery>
