@@ -36,7 +36,11 @@ let scene: Scene
 let notes: string
 const open: Client[] = []
 
-const config = (waitSeconds: number): Record<string, unknown> => ({ env: ['MCP_TEST_DIR'], mcp: { waitSeconds } })
+const config = (waitSeconds: number): Record<string, unknown> => ({
+  env: ['MCP_TEST_DIR'],
+  mcp: { waitSeconds },
+  recovery: { enabled: true },
+})
 
 /** The engine reads the configuration again for each call. */
 const setWait = (seconds: number): void => {
