@@ -26,12 +26,12 @@ const during = { commit: 'during', at: '2026-01-01T11:00:00.000Z' }
 const afterwards = { commit: 'afterwards', at: '2026-01-01T13:00:00.000Z' }
 
 test.each([
-  ['its commit, not a snapshot from the middle of it', 'success', 'finished', during, 'finished'],
-  ['what a person changed after it', 'success', 'finished', afterwards, 'afterwards'],
-  ['its commit, where nothing else was kept', 'success', 'finished', undefined, 'finished'],
-  ['its newest snapshot, where it failed', 'failed', 'finished', during, 'during'],
-  ['its newest snapshot, where it changed nothing', 'success', null, during, 'during'],
-  ['nothing, where nothing was kept', 'failed', null, undefined, null],
-] as const)('the work of a run is %s', (_what, state, commit, newest, work) => {
-  expect(workOf({ state, commit, endedAt }, newest)).toBe(work)
+  ['its commit, not a snapshot from the middle of it', { commit: 'finished' }, during, 'finished'],
+  ['what a person changed after it', { commit: 'finished' }, afterwards, 'afterwards'],
+  ['its commit, where nothing else was kept', { commit: 'finished' }, undefined, 'finished'],
+  ['its newest snapshot, where it failed', { state: 'failed', commit: 'finished' }, during, 'during'],
+  ['its newest snapshot, where it changed nothing', {}, during, 'during'],
+  ['nothing, where nothing was kept', { state: 'failed' }, undefined, null],
+] as const)('the work of a run is %s', (_what, run, newest, work) => {
+  expect(workOf({ state: 'success', commit: null, endedAt, ...run }, newest)).toBe(work)
 })
