@@ -158,6 +158,22 @@ describe('the checklist', () => {
     expect(await putBack()).toEqual([{ iteration: 2, role: 'worker', paths: ['docs/plan.md'], reports: ['plan.md'] }])
   })
 
+  test('of the repository is the planner’s, and nothing else there is', async () => {
+    const turn = await turnOf('planner', { plan, ...owners })
+    turn.writes({}, { 'docs/plan.md': '- [ ] build\n', 'src/made.js': 'planned\n' })
+    expect(await turn.limit()).toEqual(['docs/plan.md', 'src/made.js'])
+    expect([turn.file('docs/plan.md'), turn.file('src/made.js')]).toEqual(['- [ ] build\n', 'made\n'])
+    expect((await checklist(turn)).open).toEqual(['plan.md answer', 'docs/plan.md build'])
+    expect(await putBack()).toEqual([{ iteration: 2, role: 'planner', paths: ['src/made.js'], reports: [] }])
+  })
+
+  test('of the repository is not ticked by the reviewer', async () => {
+    const turn = await turnOf('reviewer', { plan, ...owners })
+    turn.writes({}, { 'docs/plan.md': '- [x] ship\n' })
+    await turn.limit()
+    expect((await checklist(turn)).open).toContain('docs/plan.md ship')
+  })
+
   test('does not hold without a plan', async () => {
     const turn = await turnOf('planner', { plan })
     rmSync(join(turn.runContext.paths.agentDir, 'plan.md'))

@@ -219,7 +219,7 @@ test('without an answer the task waits with its work, and the next launch begins
   setWait(0)
   const { goal, agent, client } = await begin('Ask and wait')
   expect(await use(client, 'ask_person', { question: 'Which database?' })).toEqual({
-    text: expect.stringContaining('The task waits for a person: end your turn now'),
+    text: expect.stringContaining('No answer yet. End your turn now'),
     isError: false,
   })
   end(agent, 'stop')
@@ -255,7 +255,7 @@ test('a cancelled task takes the question of its agent with it', async () => {
   const asked = use(client, 'ask_person', { question: 'Go on?' })
   const { id } = await questionOf(goal.id)
   await scene.api(`/escalations/${id}/answer`, { choice: 'cancel' })
-  expect((await asked).text).toMatch(/has ended|Nobody will answer/)
+  expect((await asked).text).toMatch(/has ended|was closed without an answer/)
   const [question] = await scene.api<Escalation[]>(`/escalations?goal=${goal.id}&state=all`)
   expect(question?.state).not.toBe('pending')
 })
@@ -326,7 +326,11 @@ describe('a run that goes on:', () => {
     ]
     for (const [door, body] of doors) {
       const answer = await raw(door, token, body)
-      expect([door, answer.status, answer.text]).toEqual([door, 401, expect.stringContaining('the owner decides here')])
+      expect([door, answer.status, answer.text]).toEqual([
+        door,
+        401,
+        expect.stringContaining('requires the token of the owner'),
+      ])
     }
   })
 
