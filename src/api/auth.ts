@@ -76,9 +76,9 @@ const refuse = (message: string): never => {
 /** Only the token of that run, and only while it runs: neither the owner nor a browser acts in the name of an agent. */
 const checkRunToken = async (secret: string, wanted: string, { runTokens, isRunning }: RunGuard): Promise<void> => {
   const run = runTokens?.runOf(secret)
-  if (run === undefined) return refuse(`this door needs the token of run ${wanted}, which only its agent has`)
+  if (run === undefined) return refuse(`this route requires the token of run ${wanted}, which only its agent has`)
   if (run.id !== wanted) return refuse(`this token belongs to run ${run.id}, not to run ${wanted}`)
-  if (!(await isRunning(run))) refuse(`run ${run.id} has ended, and its token with it`)
+  if (!(await isRunning(run))) refuse(`run ${run.id} has ended, so its token is no longer valid`)
 }
 
 export const guard =
@@ -93,7 +93,9 @@ export const guard =
       return next()
     }
     if (isRunToken(secret))
-      return refuse('this is the token of a run, which allows only the tools of that run; the owner decides here')
+      return refuse(
+        'this is the token of a run, which allows only the tools of that run; this route requires the token of the owner',
+      )
     if (callerOf(secret, parts) === undefined)
       throw new AppError(
         'UNAUTHORISED',

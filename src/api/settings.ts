@@ -34,7 +34,7 @@ const runsHere = async (db: Queryable): Promise<Run[]> => {
 const isSandboxed = async (db: Queryable, config: Config, run: Run): Promise<boolean> => {
   const goal = await getGoal(db, run.goalId)
   const { harness, driver } = harnessNamed(config, run.harness)
-  // Of a program that nobody measured nothing is known, so its version is assumed to be a sandboxed one only if all were.
+  // We do not know what an unmeasured version can do, so it counts as sandboxed only if every measured version is.
   const confined = driver.measured.every(({ capabilities }) => capabilities.commands === 'sandbox')
   return confined && harness.unrestricted !== true && goal?.repoMode !== 'direct'
 }

@@ -84,15 +84,36 @@ const userOf = (pid: number): number | undefined => {
   }
 }
 
+/** The socket at the other end while a process holds it; null = the other end is closed, undefined = not reported here. */
+const socketAt = (ours: End, theirs: End): SocketRow | null | undefined => {
+  const [here, there] = [listedEnd(ours), listedEnd(theirs)]
+  if (!isLinux || here === undefined || there === undefined) return undefined
+  const row = rowOf(here, there)
+  return row === undefined || row.inode === '0' ? null : row
+}
+
 /** `ours` and `theirs` are the local and the remote end of the accepted connection. */
 export const peerOf = (ours: End, theirs: End): Peer => {
-  const [here, there] = [listedEnd(ours), listedEnd(theirs)]
-  if (!isLinux || here === undefined || there === undefined) return { kind: 'unknown' }
-  const row = rowOf(here, there)
-  if (row === undefined || row.inode === '0') return { kind: 'gone' }
+  const row = socketAt(ours, theirs)
+  if (row === undefined) return { kind: 'unknown' }
+  if (row === null) return { kind: 'gone' }
   const seen = processTable().map(({ pid }) => ({ pid, holds: holdsSocket(pid, row.inode) }))
   const pids = seen.filter(({ holds }) => holds === true).map(({ pid }) => pid)
   if (pids.length > 0) return { kind: 'processes', pids }
   const hiding = seen.filter(({ pid, holds }) => holds === undefined && userOf(pid) === row.user)
   return { kind: 'hidden', suspects: hiding.map(({ pid }) => pid) }
+}
+
+/**
+ * What `inspect` finds about the processes at the other end. To look at them takes time on a busy machine. One that hangs up or ends
+ * meanwhile is found nowhere and shows nothing, which must not count as harmless: then the other end is `gone`.
+ */
+export const inspectPeer = <T>(
+  { ours, theirs }: { ours: End; theirs: End },
+  inspect: (pids: readonly number[]) => T | undefined,
+): T | 'gone' | undefined => {
+  const peer = peerOf(ours, theirs)
+  if (peer.kind === 'unknown' || peer.kind === 'gone') return peer.kind === 'gone' ? 'gone' : undefined
+  const found = inspect(peer.kind === 'processes' ? peer.pids : peer.suspects)
+  return found === undefined && socketAt(ours, theirs) === null ? 'gone' : found
 }

@@ -1,6 +1,7 @@
 /**
  * What an agent may do by the tools of its own run: report its progress, and ask a person once. Each call is checked against the
- * stored run in the transaction that writes, so a process that outlives the agent's turn changes nothing.
+ * stored run in the transaction that writes, so nothing changes between two turns and after the run. The token is that of the run: a
+ * process that outlives its turn could still call during a later one, which is why processes are ended with their launch.
  */
 import type { Run } from '../../domain/run.ts'
 import type { Escalation } from '../../domain/escalation.ts'
