@@ -8,7 +8,7 @@ export const ownerEvents: EventTypes = {
     meaning:
       'a change of the configuration, the policy or the verify contract was taken over; names the keys, not the values',
     sentence: (p) =>
-      `changed settings apply: ${listText(p.keys)}${listText(p.frozen) === '' ? '' : `; kept until the runs that use them end: ${listText(p.frozen)}`}`,
+      `changed settings apply: ${listText(p.keys)}${listText(p.frozen) === '' ? '' : `; kept until no goal in progress uses them: ${listText(p.frozen)}`}`,
   },
   'config.rejected': {
     meaning: 'a file of the owner is not valid; the last valid settings stay in use',
@@ -16,7 +16,7 @@ export const ownerEvents: EventTypes = {
   },
   'config.waiting': {
     meaning:
-      'a change that would allow more appeared while an agent without a sandbox ran here; it waits for `unstuck config confirm`',
+      'a change that would allow more appeared while a program of an agent could have made it; it waits for `unstuck config confirm`',
     sentence: (p) =>
       `a change that allows more waits for you (${listText(p.keys)}): see it and confirm it with "unstuck config confirm"`,
   },
