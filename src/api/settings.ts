@@ -8,10 +8,11 @@ import { redactText } from '../process/redact.ts'
 import { contractFile, parseContract } from '../runtime/checks/verify-contract.ts'
 import { couldWrite } from '../runtime/engine/could-write.ts'
 import { frozenKeys } from '../runtime/engine/frozen-keys.ts'
-import { valueAt, withValue } from '../runtime/engine/owner-files.ts'
+import { withValue } from '../runtime/engine/owner-files.ts'
 import { openOwnerSettings, type OwnerSettings, type SettingsParts } from '../runtime/engine/owner-settings.ts'
 import { configPlace } from '../store/config-state.ts'
 import type { Db } from '../store/db.ts'
+import { valueAt } from '../validation.ts'
 
 interface Place {
   db: Db

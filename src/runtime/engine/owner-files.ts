@@ -11,18 +11,18 @@ import {
   policyRecoverySchema,
   type PolicyRecovery,
 } from '../../recovery/policy/recovery-policy.ts'
-import { parseJson } from '../../validation.ts'
+import { parseJson, valueAt } from '../../validation.ts'
 import { parseContract, type VerifyContract } from '../checks/verify-contract.ts'
 
 /** The text of a file; undefined = there is none. */
-export type ReadText = (path: string) => string | undefined
+export type ReadFileText = (path: string) => string | undefined
 
 /** Each reader throws CONFIG_INVALID with file, key and reason. */
 export interface OwnerFiles {
-  config: (read: ReadText) => Config
-  policy: (read: ReadText) => PolicyRecovery
+  config: (read: ReadFileText) => Config
+  policy: (read: ReadFileText) => PolicyRecovery
   /** Undefined = there is no contract. */
-  contract: (read: ReadText) => VerifyContract | undefined
+  contract: (read: ReadFileText) => VerifyContract | undefined
 }
 
 /** Under the names of the files, so that a key names its file. */
@@ -34,7 +34,8 @@ export interface Owned {
 
 const fileNames = ['config', 'policy-recovery', 'verify.contract'] as const
 
-export const digestOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex')
+export const settingsDigest = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('hex')
 
 const flat = ({ config, ...files }: Owned): object => ({ ...config, ...files })
 
@@ -51,14 +52,14 @@ export const keysBetween = (from: Owned, to: Owned): string[] =>
   settingChanges(flat(from), flat(to)).map(({ key }) => key)
 
 /** Parses again only when a text has changed: settings are asked for at every use. */
-const whenChanged = <T>(load: (read: ReadText) => T): (() => T) => {
+const whenChanged = <T>(load: (read: ReadFileText) => T): (() => T) => {
   let last: { texts: Map<string, string | undefined>; outcome: () => T } | undefined
   return () => {
     if (last !== undefined && [...last.texts].every(([path, text]) => readOwnerFile(path) === text))
       return last.outcome()
     last = undefined
     const texts = new Map<string, string | undefined>()
-    const read: ReadText = (path) => {
+    const read: ReadFileText = (path) => {
       const text = readOwnerFile(path)
       texts.set(path, text)
       return text
@@ -113,15 +114,12 @@ export const createNarrowed = (): ((before: Owned, after: Owned) => Owned) => {
     last?.before === before && fileNames.every((name) => last?.after[name] === after[name])
   return (before, after) => {
     if (last === undefined || !isLast(before, after)) {
-      const both = digestOf(before) === digestOf(after) ? before : narrowedFiles(before, after)
+      const both = settingsDigest(before) === settingsDigest(after) ? before : narrowedFiles(before, after)
       last = { before, after, both }
     }
     return last.both
   }
 }
-
-export const valueAt = (from: unknown, path: readonly string[]): unknown =>
-  path.reduce<unknown>((inner, key) => (inner as Record<string, unknown> | undefined)?.[key], from)
 
 /** A copy with this value at the path; undefined removes the key. */
 export const withValue = (target: object, [key = '', ...rest]: readonly string[], value: unknown): object => {
@@ -141,7 +139,7 @@ const pathOfKey = (key: string): string[] => {
 export const withFrozen = (before: Owned, after: Owned, keys: readonly string[]): { kept: Owned; frozen: string[] } => {
   const frozen = keys.filter((key) => {
     const [old, now] = [before, after].map(({ config }) => valueAt(config, pathOfKey(key)) ?? null)
-    return digestOf(old) !== digestOf(now)
+    return settingsDigest(old) !== settingsDigest(now)
   })
   const config = frozen.reduce<object>(
     (next, key) => withValue(next, pathOfKey(key), valueAt(before.config, pathOfKey(key))),

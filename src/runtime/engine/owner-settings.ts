@@ -15,7 +15,7 @@ import {
   createNarrowed,
   createReadAll,
   defaultsOf,
-  digestOf,
+  settingsDigest,
   keysBetween,
   narrowedFiles,
   readKept,
@@ -92,7 +92,7 @@ interface Held {
 const settingsBefore = (parts: SettingsParts, state: ConfigState | undefined, now: Owned): Owned => {
   if (state === undefined) return now
   const text = parts.kept.read(state.accepted)
-  const kept = text === undefined || digestOf(text) !== state.accepted ? undefined : readKept(text)
+  const kept = text === undefined || settingsDigest(text) !== state.accepted ? undefined : readKept(text)
   const before = kept ?? defaultsOf(now)
   return { ...before, config: parts.given(before.config, now.config) }
 }
@@ -116,7 +116,7 @@ const save = async (
 ): Promise<void> => {
   const { db, kept } = held.parts
   const text = JSON.stringify(next)
-  const saved = { ...held.state, ...change, accepted: digestOf(text) }
+  const saved = { ...held.state, ...change, accepted: settingsDigest(text) }
   const isNew = saved.accepted !== held.state.accepted
   if (isNew) kept.write(saved.accepted, text)
   await db.transaction(async (tx) => {
@@ -140,7 +140,7 @@ const reloaded = async (tx: Queryable, keys: string[], frozen: string[]): Promis
 }
 
 const recordProblems = async (held: Held, problems: string[]): Promise<void> => {
-  if (digestOf(problems) === digestOf(held.state.rejected)) return
+  if (settingsDigest(problems) === settingsDigest(held.state.rejected)) return
   const fresh = problems.filter((problem) => !held.state.rejected.includes(problem))
   await save(held, held.accepted, { rejected: problems }, async (tx) => {
     for (const problem of fresh)
@@ -157,13 +157,13 @@ interface Compared {
 
 /** What nobody has allowed yet. */
 const undecided = ({ state }: Held, from: Owned, to: Owned): SettingChange[] =>
-  widenings(from, to).filter((change) => !state.granted.includes(digestOf(change)))
+  widenings(from, to).filter((change) => !state.granted.includes(settingsDigest(change)))
 
 /** Applies what allows less and keeps the rest back. */
 const hold = async ({ held, base, read }: Compared): Promise<void> => {
   const next = narrowedFiles(base, read)
   const more = undecided(held, next, read)
-  const waiting = { digest: digestOf(more), changes: more.map(shownChange(held.parts.redact)) }
+  const waiting = { digest: settingsDigest(more), changes: more.map(shownChange(held.parts.redact)) }
   const keys = keysBetween(held.accepted, next)
   const isNew = held.state.waiting?.digest !== waiting.digest
   if (keys.length === 0 && !isNew) return
@@ -181,7 +181,7 @@ const nothing = async (): Promise<void> => undefined
 const take = async (held: Held, read: Owned, also: (tx: Queryable) => Promise<void> = nothing): Promise<void> => {
   const { db, frozenKeys } = held.parts
   const { kept, frozen } = withFrozen(held.accepted, read, await frozenKeys(db, held.accepted.config))
-  const granted = widenings(kept, read).map(digestOf)
+  const granted = widenings(kept, read).map(settingsDigest)
   const keys = keysBetween(held.accepted, kept)
   const isReported = frozen.join() === held.frozenReported
   held.frozenReported = frozen.join()
@@ -196,7 +196,7 @@ const take = async (held: Held, read: Owned, also: (tx: Queryable) => Promise<vo
 const decide = async (compared: Compared): Promise<void> => {
   const { held, base, read } = compared
   const { state, accepted, parts } = held
-  if (digestOf(read) === digestOf(accepted) && state.waiting === null && state.accepted !== '') return
+  if (settingsDigest(read) === settingsDigest(accepted) && state.waiting === null && state.accepted !== '') return
   const widens = undecided(held, base, read).length > 0
   // While something waits, nothing that allows more slips in behind it.
   if (widens && (state.waiting !== null || (await parts.couldWrite(parts.db, held.readAt)))) return hold(compared)
@@ -219,7 +219,7 @@ const confirm = async (held: Held, digest: string): Promise<WaitingChange> => {
   const { read } = held.readAll(held.accepted)
   if (waiting === null)
     throw new AppError('ILLEGAL', 'no change of the configuration waits; "unstuck status" shows what does')
-  if (waiting.digest !== digest || digestOf(undecided(held, held.accepted, read)) !== digest)
+  if (waiting.digest !== digest || settingsDigest(undecided(held, held.accepted, read)) !== digest)
     throw new AppError(
       'STALE',
       'the change is no longer the one that was shown; look at it again with "unstuck config confirm"',
