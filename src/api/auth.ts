@@ -68,7 +68,7 @@ const refuse = (message: string): never => {
 /** Only the token of that run, and only while it runs: neither the owner nor a browser acts in the name of an agent. */
 const checkRunToken = async (secret: string, wanted: string, { runTokens, isRunning }: RunGuard): Promise<void> => {
   const run = runTokens?.runOf(secret)
-  if (run === undefined) return refuse(`this door needs the token of run ${wanted}, which only its agent has`)
+  if (run === undefined) return refuse(`this route needs the token of run ${wanted}, which only its agent has`)
   if (run.id !== wanted) return refuse(`this token belongs to run ${run.id}, not to run ${wanted}`)
   if (!(await isRunning(run))) refuse(`run ${run.id} has ended, and its token with it`)
 }

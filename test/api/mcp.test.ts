@@ -279,15 +279,15 @@ describe('refused:', () => {
 
   test('the owner in the name of an agent', async () => {
     const owner = readFileSync(join(scene.stateDir, 'token'), 'utf8').trim()
-    for (const door of ['progress', 'question', 'proposal']) {
-      const answer = await raw(`/runs/${one.agent.run}/${door}`, owner, { text: 'x' })
-      expect([door, answer.status, answer.text]).toEqual([door, 401, expect.stringContaining('only its agent has')])
+    for (const route of ['progress', 'question', 'proposal']) {
+      const answer = await raw(`/runs/${one.agent.run}/${route}`, owner, { text: 'x' })
+      expect([route, answer.status, answer.text]).toEqual([route, 401, expect.stringContaining('only its agent has')])
     }
   })
 
-  test('an agent at every door of the owner', async () => {
+  test('an agent at every route of the owner', async () => {
     const { goal, agent } = one
-    const doors: [string, unknown?][] = [
+    const routes: [string, unknown?][] = [
       ['/status'],
       [`/runs/${agent.run}`],
       [`/runs/${agent.run}/log?launch=0&stdout=0&stderr=0`],
@@ -299,9 +299,13 @@ describe('refused:', () => {
       ['/shutdown', {}],
       ['/openapi.json'],
     ]
-    for (const [door, body] of doors) {
-      const answer = await raw(door, token, body)
-      expect([door, answer.status, answer.text]).toEqual([door, 401, expect.stringContaining('the owner decides here')])
+    for (const [route, body] of routes) {
+      const answer = await raw(route, token, body)
+      expect([route, answer.status, answer.text]).toEqual([
+        route,
+        401,
+        expect.stringContaining('the owner decides here'),
+      ])
     }
   })
 

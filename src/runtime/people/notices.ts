@@ -17,7 +17,7 @@ export const noticesOf = async (db: Queryable, place: string | undefined): Promi
     ...(count === 0
       ? []
       : [
-          `${count === 1 ? 'a request' : `${count} requests`} of agents for what only a person may do was refused in the last day, last: ${String(last?.door)}`,
+          `${count === 1 ? 'a request' : `${count} requests`} of agents for what only a person may do was refused in the last day, last: ${String(last?.action)}`,
         ]),
   ]
 }

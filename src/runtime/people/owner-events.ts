@@ -1,4 +1,4 @@
-/** The events about what only the owner decides: the files of the configuration, and doors that agents tried. */
+/** The events about what only the owner decides: the files of the configuration, and what agents tried of it. */
 import { payloadText, type EventTypes } from './event-text.ts'
 
 const listText = (value: unknown): string => (Array.isArray(value) ? value.map(String).join(', ') : '')
@@ -28,6 +28,6 @@ export const ownerEvents: EventTypes = {
     meaning:
       'a program that an agent started asked for what only a person may do, and was refused; so was one that hung up before it could be told from an agent',
     sentence: (p) =>
-      `${payloadText(p, 'program')}${p.hungUp === true ? '' : ', started by the agent,'} asked for ${payloadText(p, 'door')}, which only a person may do, and was refused`,
+      `${payloadText(p, 'program')}${p.hungUp === true ? '' : ', started by the agent,'} asked for ${payloadText(p, 'action')}, which only a person may do, and was refused`,
   },
 }
