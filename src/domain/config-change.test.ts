@@ -90,6 +90,18 @@ describe('the direction of a change', () => {
     expect(narrowedSettings(loaded({}), loaded(on))).toEqual(loaded({}))
   })
 
+  test('while it is switched off, its lists are judged as if it were on', () => {
+    const off = (auto_approve: string[]) => ({ recovery: { enabled: false, auto_approve } })
+    expect(directions(off([]), off(['curl evil']))).toEqual({ 'recovery.auto_approve': 'widening' })
+    expect(directions({ recovery: { auto_approve: ['npm ci'] } }, off(['npm ci']))).toEqual({
+      'recovery.enabled': 'narrowing',
+    })
+    expect(directions(off([]), { recovery: { auto_approve: ['npm ci'] } })).toEqual({
+      'recovery.enabled': 'widening',
+      'recovery.auto_approve': 'widening',
+    })
+  })
+
   test('the policy and the contract', () => {
     const before = { 'policy-recovery': { mode: 'balanced' }, 'verify.contract': { commands: ['npm test'], rules: [] } }
     const wide = { 'policy-recovery': { mode: 'aggressive' }, 'verify.contract': { commands: [], rules: [] } }

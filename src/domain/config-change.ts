@@ -152,9 +152,12 @@ const pathsOf = (before: Settings, after: Settings): (readonly string[])[] => {
   return all.filter((path, index) => all.findIndex((other) => sameValue(other, path)) === index)
 }
 
-/** Without the section no command of an agent runs, so none of its lists allows anything. */
-const isOff = (path: readonly string[], after: Settings): boolean =>
-  path[0] === 'recovery' && at(after, ['recovery', 'enabled']) !== true
+/**
+ * Without the section no command of an agent runs, so none of its lists allows anything. `enabled: false` is not enough: what the lists
+ * came to allow meanwhile would apply without a question once the owner switches it on.
+ */
+const isRemoved = (path: readonly string[], after: Settings): boolean =>
+  path[0] === 'recovery' && after.recovery === undefined
 
 /** The changed settings in the order of the old ones, then new ones. */
 export const settingChanges = (before: object, after: object): SettingChange[] => {
@@ -163,7 +166,7 @@ export const settingChanges = (before: object, after: object): SettingChange[] =
     const change = { key: shownKey(path), before: at(old, path), after: at(now, path) }
     if (sameValue(change.before, change.after)) return []
     const { direction } = judge(change.key, change.before, change.after)
-    return [{ ...change, direction: isOff(path, now) ? 'narrowing' : direction }]
+    return [{ ...change, direction: isRemoved(path, now) ? 'narrowing' : direction }]
   })
 }
 
