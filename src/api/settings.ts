@@ -6,6 +6,8 @@ import { givenKeys, loadConfig, type Config } from '../config.ts'
 import { loadPolicyRecovery } from '../policy-recovery-file.ts'
 import { redactText } from '../process/redact.ts'
 import { contractFile, parseContract } from '../runtime/checks/verify-contract.ts'
+import { realFiles } from '../runtime/core/files.ts'
+import { canStartHarness } from '../runtime/harness/harness-choice.ts'
 import { couldWrite } from '../runtime/engine/could-write.ts'
 import { frozenKeys } from '../runtime/engine/frozen-keys.ts'
 import { withValue } from '../runtime/engine/owner-files.ts'
@@ -49,6 +51,7 @@ export const settingsKeptIn = (folder: string): SettingsParts['kept'] => {
 
 export const settingsOf = ({ db, stateDir, root, environment, flags }: Place): Promise<OwnerSettings> => {
   const host = hostname()
+  const canStart = (inUse: Config, name: string): boolean => canStartHarness(realFiles, inUse, name, environment.PATH)
   return openOwnerSettings({
     files: {
       config: (readFile) => loadConfig({ root, environment, flags, readFile }),
@@ -63,7 +66,7 @@ export const settingsOf = ({ db, stateDir, root, environment, flags }: Place): P
     place: configPlace({ host, stateDir }),
     kept: settingsKeptIn(join(stateDir, 'settings')),
     couldWrite: (store, since) => couldWrite(store, host, since),
-    frozenKeys: (store, config) => frozenKeys(store, host, config),
+    frozenKeys: (store, inUse) => frozenKeys(store, { host, canStart }, inUse),
     redact: (text) => redactText(text, environment),
     given: (kept, now) =>
       givenKeys({ environment, flags }).reduce<Config>((settings, key) => {

@@ -89,7 +89,8 @@ test('checks of a merge and of a rebased goal could', async () => {
   expect(await could()).toBe(true)
 })
 
-const frozen = (loop: object = {}): Promise<string[]> => frozenKeys(db, 'here', configSchema.parse({ loop }))
+const frozen = (loop: object = {}): Promise<string[]> =>
+  frozenKeys(db, { host: 'here', canStart: (_config, name) => name !== 'gone' }, configSchema.parse({ loop }))
 
 test('a goal freezes its harnesses until it ends, also between two runs', async () => {
   expect(await frozen()).toEqual([])
@@ -97,6 +98,10 @@ test('a goal freezes its harnesses until it ends, also between two runs', async 
   expect(await frozen()).toEqual(['harness.codex', 'harness.own'])
   await db.query(sql`update task set state = 'done' where harness = 'own'`)
   expect(await frozen()).toEqual(['harness.codex'])
+  // Only a change helps where nothing can be started.
+  await db.query(sql`update task set harness = 'gone' where harness = 'codex'`)
+  expect(await frozen()).toEqual([])
+  await db.query(sql`update task set harness = 'codex' where harness = 'gone'`)
   mustSucceed(await moveGoal(db, goal, 'cancelled'))
   expect(await frozen()).toEqual([])
 })
