@@ -1,4 +1,4 @@
-/** One line each for what the owner should know and no goal shows: settings that wait or are not valid, and agents that were refused. */
+/** What the owner should know and no goal shows, one line each: settings that wait or are not valid, and refused requests of agents. */
 import { configStateAt } from '../../store/config-state.ts'
 import type { Queryable } from '../../store/db.ts'
 import { countOfDay } from '../../store/event.ts'
@@ -12,12 +12,12 @@ export const noticesOf = async (db: Queryable, place: string | undefined): Promi
     ...(waiting === null
       ? []
       : [
-          `a change of ${waiting.changes.map(({ key }) => key).join(', ')} allows more and waits for you: unstuck config confirm`,
+          `a change of ${waiting.changes.map(({ key }) => key).join(', ')} would allow more and waits for you. To see and confirm it: unstuck config confirm`,
         ]),
     ...(count === 0
       ? []
       : [
-          `${count === 1 ? 'a request' : `${count} requests`} of agents for what only a person may do was refused in the last day, last: ${String(last?.action)}`,
+          `in the last day ${count === 1 ? 'an agent was refused an action' : `agents were refused ${count} actions`} that only a person may do, last: ${String(last?.action)}`,
         ]),
   ]
 }
