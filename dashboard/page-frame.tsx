@@ -71,6 +71,17 @@ const Gone = ({ problem }: { problem: string }) => (
   </div>
 )
 
+/** What no goal shows: settings that wait or are not valid, and agents that were refused. */
+const OwnerNotices = ({ notices }: { notices: readonly string[] }) => (
+  <div role="status">
+    {notices.map((text) => (
+      <p key={text} className="notice">
+        <SafeText text={text} />
+      </p>
+    ))}
+  </div>
+)
+
 const connections: Record<StreamState, string> = { opening: 'connecting', live: 'live', lost: 'reconnecting' }
 
 const useTitle = (root: string | undefined, waiting: number): void => {
@@ -165,12 +176,13 @@ const usePicture = (route: PageRoute) => {
       ? undefined
       : { goals: seen.goals, leftOut: seen.endedLeftOut, questions, clock: data.clock }
   const connection = loggedOut ? 'logged out' : gone ? 'no engine' : connections[stream]
-  return { picture, questions, connection, loggedOut, fault: gone ? error : null }
+  const notices = loggedOut ? [] : (data?.notices ?? [])
+  return { picture, questions, notices, connection, loggedOut, fault: gone ? error : null }
 }
 
 export const Shell = () => {
   const route = useRoute()
-  const { picture, questions, connection, loggedOut, fault } = usePicture(route)
+  const { picture, questions, notices, connection, loggedOut, fault } = usePicture(route)
   const main = useFocusOnMove(route)
   useShortcuts()
   return (
@@ -180,6 +192,7 @@ export const Shell = () => {
       </a>
       <Head connection={connection} waiting={questions.length} route={route} />
       {fault !== null && <Gone problem={isRequestFailure(fault) && fault.status > 0 ? fault.message : ''} />}
+      <OwnerNotices notices={notices} />
       <main id="main" ref={main} tabIndex={-1}>
         {loggedOut && <LoggedOut />}
         {picture === undefined ? !loggedOut && <Loading what="the board" /> : pageOf(route, picture)}

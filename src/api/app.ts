@@ -246,8 +246,9 @@ const respondersOf = (parts: AppParts, personOnly: PersonOnly): Record<keyof typ
     answerByLink: (c) => answerByLink(c, parts.context, parts.engine.cancelRunning),
     openapi: (c) => c.json(openapiDocument(parts.version)),
     reportRefusal: async (c) => {
-      const { door } = (await bodyOf(c, contract.refusalRequest)) as z.output<typeof contract.refusalRequest>
-      return c.json({ reported: await personOnly.report(door, endsOf(c)) })
+      const { action } = (await bodyOf(c, contract.refusalRequest)) as z.output<typeof contract.refusalRequest>
+      await personOnly.report(action, endsOf(c))
+      return c.json({})
     },
   }
 }

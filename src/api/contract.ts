@@ -155,7 +155,7 @@ export const resumeRequest = z.strictObject({ goal: string.max(64).nullable() })
 export const restoreRequest = z.strictObject({ id: string.max(200), into: path.startsWith('/') })
 /** What the command line refuses by itself; the rest is refused by its route. */
 export const refusableCommands = ['unstuck init', 'unstuck up', 'unstuck restore'] as const
-export const refusalRequest = z.strictObject({ door: z.enum(refusableCommands) })
+export const refusalRequest = z.strictObject({ action: z.enum(refusableCommands) })
 
 export const cleanRequest = z.strictObject({ dryRun: z.boolean() })
 

@@ -133,6 +133,7 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
     contract: settings.contract,
     refreshSettings: settings.refresh,
     confirmSettings: settings.confirm,
+    approveCommand: settings.approve,
     policy: () => ({
       playbooks: options.playbooks ?? playbooks,
       disabled: config().playbooks.disabled,

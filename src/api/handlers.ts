@@ -40,7 +40,7 @@ import { readChecks } from '../runtime/people/check-log.ts'
 import { readRunLog } from '../runtime/people/run-log.ts'
 import { allEvents, goalView, reportView, statusView, viewOptions, withCountdown } from '../runtime/people/views.ts'
 import { listAgents } from '../store/agent.ts'
-import { configStates } from '../store/config-state.ts'
+import { configPlace, configStateAt } from '../store/config-state.ts'
 import { listEscalations } from '../store/escalation.ts'
 import { readEvents, storeNow } from '../store/event.ts'
 import {
@@ -229,8 +229,10 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
     }),
     status: async ({ query }) => statusView(context.db, query.ended, viewOptions(context)),
     inbox: async () => inboxView(context.db),
-    getConfig: async () =>
-      (await configStates(context.db)).map(({ place, waiting, rejected }) => ({ place, waiting, rejected })),
+    getConfig: async () => {
+      const { waiting = null, rejected = [] } = (await configStateAt(context.db, configPlace(context))) ?? {}
+      return { waiting, rejected }
+    },
     metrics: async () => metrics(context),
     report: async ({ query }) => reportView(context.db, new Date(query.since), viewOptions(context)),
     doctor: async () => doctor(context),

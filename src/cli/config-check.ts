@@ -1,4 +1,4 @@
-/** The work of `unstuck config check`: every file of the owner, each with its first mistake by key and reason. */
+/** The work of `unstuck config check`: every file of the owner that is in use, each with its first mistake by key and reason. */
 import { basename, join, resolve } from 'node:path'
 import { loadConfig } from '../config.ts'
 import { AppError, exitCodes, messageOf } from '../errors.ts'
@@ -46,11 +46,26 @@ const checked = (path: string, check: Check): Checked => {
   }
 }
 
+/** The policy that is in use may be another file. One that was named and does not exist is a mistake. */
+const namedPolicy = (root: string, named: string): Checked => {
+  const file = resolve(root, named)
+  try {
+    loadPolicyRecovery({ root, environment: { POLICY_RECOVERY_CONFIG_PATH: named } })
+    return { file, state: 'valid' }
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    return { file, state: 'invalid', problem: messageOf(error) }
+  }
+}
+
 /** A file of another name is checked as a configuration. */
 const filesOf = async (io: Io, file: string | undefined): Promise<Checked[]> => {
   if (file === undefined) {
-    const { repository } = await homeOf(io)
-    return Object.entries(checks).map(([name, check]) => checked(join(repository.root, '.unstuck', name), check))
+    const { root } = (await homeOf(io)).repository
+    const named = io.environment.POLICY_RECOVERY_CONFIG_PATH ?? ''
+    return Object.entries(checks).map(([name, check]) =>
+      check === policyAt && named !== '' ? namedPolicy(root, named) : checked(join(root, '.unstuck', name), check),
+    )
   }
   const path = resolve(io.cwd, file)
   const found = checked(path, checks[basename(path)] ?? configAt)

@@ -6,11 +6,11 @@ import { connectToExisting } from './engine/connect.ts'
 import { printJson, printLine, type Io } from './io.ts'
 import { createPaint, safe } from './render.ts'
 
-type Waiting = NonNullable<ConfigStateView[number]['waiting']>
+type Waiting = NonNullable<ConfigStateView['waiting']>
 
-const show = (io: Io, place: string, { digest, changes }: Waiting): void => {
+const show = (io: Io, { digest, changes }: Waiting): void => {
   const paint = createPaint(io.colours)
-  printLine(io, `Changed in ${safe(place)} while an agent without a sandbox ran; it allows more than before:`)
+  printLine(io, 'Changed while a program of an agent could have changed it; it allows more than before:')
   for (const { key, before, after } of changes) {
     printLine(io, `  ${paint.bold(safe(key))}`)
     printLine(io, `    ${paint.bad(`- ${safe(before)}`)}`)
@@ -33,21 +33,20 @@ const isConfirmed = async (io: Io, { digest }: Waiting, given: string | undefine
 
 export const configConfirmCommand = async (io: Io, options: JsonOption & { digest?: string }): Promise<number> => {
   const client = await connectToExisting(io)
-  const found = (await client.get<ConfigStateView>('/config')).find(({ waiting }) => waiting !== null)
-  if (found === undefined || found.waiting === null) {
+  const { waiting } = await client.get<ConfigStateView>('/config')
+  if (waiting === null) {
     // The engine says what is wrong with a digest of a change that no longer waits, and refuses an agent that asks.
     if (options.digest !== undefined) await client.post('/config/confirm', { digest: options.digest })
     printLine(io, 'No change of the configuration waits for you.')
     return exitCodes.ok
   }
-  const { place, waiting } = found
-  if (options.json !== true) show(io, place, waiting)
+  if (options.json !== true) show(io, waiting)
   if (!(await isConfirmed(io, waiting, options.digest))) {
     printLine(io, 'Nothing was confirmed; the settings in use stay. To refuse the change, undo it in the file.')
     return exitCodes.needsPerson
   }
   await client.post('/config/confirm', { digest: options.digest ?? waiting.digest })
   if (options.json === true) printJson(io, waiting)
-  else printLine(io, 'Confirmed; it applies from the next iteration on.')
+  else printLine(io, 'Confirmed; it applies from the next launch of an agent on.')
   return exitCodes.ok
 }

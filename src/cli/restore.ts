@@ -56,7 +56,7 @@ export const restoreCommand = async (io: Io, id: string | undefined, options: Re
   if (options.into === undefined)
     throw new AppError('USAGE', `--into is missing; name a new folder: unstuck restore ${id} --into <folder>`)
   const home = await homeOf(io)
-  await refuseRuns(io, home, 'unstuck restore', async () => findEngine(home))
+  await refuseRuns(io, 'unstuck restore', async () => findEngine(home))
   const snapshot = pickSnapshot(all, id)
   const into = resolve(io.cwd, options.into)
   const { files } = await restoreSnapshot(shadow, { id: snapshot.id, into, signal: io.signal })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { describeConfig } from '../config-keys.ts'
 import { configSchema } from '../config-schema.ts'
-import { narrowedSettings, settingChanges } from './config-change.ts'
+import { hasDirection, narrowedSettings, settingChanges } from './config-change.ts'
 
 const loaded = (file: object): object => configSchema.parse(file)
 const directions = (before: object, after: object): Record<string, string> =>
@@ -26,6 +27,11 @@ const wider: [key: string, narrow: object, wide: object][] = [
   ['change.maxFiles', {}, { change: { maxFiles: -1 } }],
   ['verify.knownFailures', {}, { verify: { knownFailures: ['*'] } }],
   ['playbooks.disabled', { playbooks: { disabled: ['x'] } }, {}],
+  ['loop.max_iterations', {}, { loop: { max_iterations: -1 } }],
+  ['loop.stuck_threshold', {}, { loop: { stuck_threshold: 9 } }],
+  ['mcp.enabled', { mcp: { enabled: false } }, {}],
+  ['webhooks.events', {}, { webhooks: { events: [] } }],
+  ['notify.desktop', { notify: { desktop: true } }, {}],
   ['harness.codex.unrestricted', { harness: { codex: {} } }, { harness: { codex: { unrestricted: true } } }],
   ['harness.codex.env', { harness: { codex: {} } }, { harness: { codex: { env: ['KEY'] } } }],
 ]
@@ -48,6 +54,28 @@ describe('the direction of a change', () => {
     expect(settingChanges({}, { surprise: { of: 1 } })).toMatchObject([{ key: 'surprise.of', direction: 'widening' }])
   })
 
+  test('every key has a row: what it allows is decided when it is added', () => {
+    const keys = describeConfig().flatMap(({ key }) => (key === '' ? [] : key.replace('<name>', 'some')))
+    expect(keys.length).toBeGreaterThan(70)
+    expect(keys.filter((key) => !hasDirection(key))).toEqual([])
+    expect(hasDirection('recovery.unheard_of')).toBe(false)
+  })
+
+  test('where notifications go, and what ends a loop, widens by every change', () => {
+    const changed = {
+      webhooks: { on_escalation: 'https://example.org/x', style: 'slack' },
+      notify: { ntfy: 'https://ntfy.sh/mine' },
+      loop: { completion_promise: 'OK', roles: { reviewer: { model: 'm' } }, plan_files: ['PLAN.md'] },
+      policyRecovery: { model: 'm' },
+    }
+    const keys = ['webhooks.on_escalation', 'webhooks.style', 'notify.ntfy', 'loop.completion_promise']
+    const more = ['loop.roles.reviewer.model', 'loop.plan_files', 'policyRecovery.model']
+    const every = Object.fromEntries([...keys, ...more].map((key) => [key, 'widening']))
+    expect(directions({}, changed)).toEqual(every)
+    expect(directions(changed, {})).toEqual(every)
+    expect(narrowedSettings(loaded({}), loaded(changed))).toEqual(loaded({}))
+  })
+
   test('waits and thresholds give nobody anything', () => {
     expect(directions({}, { retry: { transientLimit: 9 }, stall: { silenceSeconds: -1 } })).toEqual({
       'retry.transientLimit': 'free',
@@ -60,6 +88,18 @@ describe('the direction of a change', () => {
     expect(new Set(Object.values(directions(on, {})))).toEqual(new Set(['narrowing']))
     expect(narrowedSettings(loaded(on), loaded({}))).toEqual(loaded({}))
     expect(narrowedSettings(loaded({}), loaded(on))).toEqual(loaded({}))
+  })
+
+  test('while it is switched off, its lists are judged as if it were on', () => {
+    const off = (auto_approve: string[]) => ({ recovery: { enabled: false, auto_approve } })
+    expect(directions(off([]), off(['curl evil']))).toEqual({ 'recovery.auto_approve': 'widening' })
+    expect(directions({ recovery: { auto_approve: ['npm ci'] } }, off(['npm ci']))).toEqual({
+      'recovery.enabled': 'narrowing',
+    })
+    expect(directions(off([]), { recovery: { auto_approve: ['npm ci'] } })).toEqual({
+      'recovery.enabled': 'widening',
+      'recovery.auto_approve': 'widening',
+    })
   })
 
   test('the policy and the contract', () => {

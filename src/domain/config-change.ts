@@ -26,6 +26,7 @@ const table: readonly (readonly [pattern: string, kind: Kind])[] = [
   ['harness.*.env', 'grants'],
   ['harness.*.unrestricted', 'on'],
   ['harness.*.*', 'any'],
+  ['harness.*', 'any'],
   ['allowedDirs', 'grants'],
   ['env', 'grants'],
   ['deniedPaths', 'denies'],
@@ -38,6 +39,7 @@ const table: readonly (readonly [pattern: string, kind: Kind])[] = [
   ['verify.knownFailures', 'grants'],
   ['verify.skipMissingExplicitScript', 'on'],
   ['verify.*', 'most'],
+  ['workspace.setup', 'any'],
   ['workspace.copy', 'grants'],
   ['workspace.setupSeconds', 'most'],
   ['change.*', 'most'],
@@ -47,6 +49,7 @@ const table: readonly (readonly [pattern: string, kind: Kind])[] = [
   ['policyRecovery.extraGeneratedPaths', 'grants'],
   ['policyRecovery.grantDays', 'count'],
   ['policyRecovery.timeoutSeconds', 'free'],
+  ['policyRecovery.model', 'any'],
   ['recovery.enabled', 'on'],
   ['recovery.auto_approve', 'grants'],
   ['recovery.require_human', 'denies'],
@@ -54,6 +57,21 @@ const table: readonly (readonly [pattern: string, kind: Kind])[] = [
   ['recovery.cooldown_seconds', 'wait'],
   ['recovery.on_unknown', ['deny', 'escalate', 'allow']],
   ['playbooks.disabled', 'denies'],
+  ['mcp.enabled', 'on'],
+  ['mcp.waitSeconds', 'free'],
+  // What ends a loop as complete, and what its planner may change.
+  ['loop.completion_promise', 'any'],
+  ['loop.plan_files', 'any'],
+  ['loop.roles.*.*', 'any'],
+  ['loop.max_iterations', 'most'],
+  ['loop.stuck_threshold', 'most'],
+  // Whoever may say where notifications go reads them, or keeps the owner from reading them.
+  ['webhooks.on_escalation', 'any'],
+  ['webhooks.secret', 'any'],
+  ['webhooks.style', 'any'],
+  ['webhooks.events', 'denies'],
+  ['notify.desktop', 'off'],
+  ['notify.*', 'any'],
   ...['lease', 'lanes', 'admission', 'retry', 'requeue', 'stall', 'doomLoop', 'remote'].map(
     (section) => [`${section}.*`, 'free'] as const,
   ),
@@ -69,7 +87,12 @@ const matches = (pattern: string, key: string): boolean => {
   return wanted.length === parts.length && wanted.every((part, at) => part === '*' || part === parts[at])
 }
 
-const kindOf = (key: string): Kind => table.find(([pattern]) => matches(pattern, key))?.[1] ?? 'any'
+const rowOf = (key: string) => table.find(([pattern]) => matches(pattern, key))
+const kindOf = (key: string): Kind => rowOf(key)?.[1] ?? 'any'
+
+/** Whether somebody has thought about the key; for a section with free names, about each key in it. */
+export const hasDirection = (key: string): boolean =>
+  rowOf(key) !== undefined || table.some(([pattern]) => pattern.startsWith(`${key}.`))
 
 const sameValue = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 
@@ -129,9 +152,12 @@ const pathsOf = (before: Settings, after: Settings): (readonly string[])[] => {
   return all.filter((path, index) => all.findIndex((other) => sameValue(other, path)) === index)
 }
 
-/** Without the section no command of an agent runs, so none of its lists allows anything. */
-const isOff = (path: readonly string[], after: Settings): boolean =>
-  path[0] === 'recovery' && at(after, ['recovery', 'enabled']) !== true
+/**
+ * Without the section no command of an agent runs, so none of its lists allows anything. `enabled: false` is not enough: what the lists
+ * came to allow meanwhile would apply without a question once the owner switches it on.
+ */
+const isRemoved = (path: readonly string[], after: Settings): boolean =>
+  path[0] === 'recovery' && after.recovery === undefined
 
 /** The changed settings in the order of the old ones, then new ones. */
 export const settingChanges = (before: object, after: object): SettingChange[] => {
@@ -140,7 +166,7 @@ export const settingChanges = (before: object, after: object): SettingChange[] =
     const change = { key: shownKey(path), before: at(old, path), after: at(now, path) }
     if (sameValue(change.before, change.after)) return []
     const { direction } = judge(change.key, change.before, change.after)
-    return [{ ...change, direction: isOff(path, now) ? 'narrowing' : direction }]
+    return [{ ...change, direction: isRemoved(path, now) ? 'narrowing' : direction }]
   })
 }
 

@@ -45,6 +45,8 @@ export interface Launch {
   /** Set before the gate opens. Null = the gate was never opened, so the agent did not run. */
   shim: { host: string; bootId: string; pid: number; startTime: string } | null
   gateOpened: boolean
+  /** The sandbox of the CLI keeps it from the owner's files; set before the gate opens. */
+  confined?: boolean
   startedAt: string | null
   /** `loginStamp` before the gate opened; absent in launches of older versions. */
   loginBefore?: string | null

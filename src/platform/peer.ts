@@ -105,15 +105,16 @@ export const peerOf = (ours: End, theirs: End): Peer => {
 }
 
 /**
- * What `inspect` finds about the processes at the other end. To look at them takes time on a busy machine. One that hangs up or ends
+ * What `inspect` finds about the processes at the other end, or about the suspects where it is hidden. To look at them takes time on a busy machine. One that hangs up or ends
  * meanwhile is found nowhere and shows nothing, which must not count as harmless: then the other end is `gone`.
  */
 export const inspectPeer = <T>(
   { ours, theirs }: { ours: End; theirs: End },
-  inspect: (pids: readonly number[]) => T | undefined,
+  inspect: (pids: readonly number[], isHidden: boolean) => T | undefined,
 ): T | 'gone' | undefined => {
   const peer = peerOf(ours, theirs)
   if (peer.kind === 'unknown' || peer.kind === 'gone') return peer.kind === 'gone' ? 'gone' : undefined
-  const found = inspect(peer.kind === 'processes' ? peer.pids : peer.suspects)
+  const isHidden = peer.kind === 'hidden'
+  const found = inspect(isHidden ? peer.suspects : peer.pids, isHidden)
   return found === undefined && socketAt(ours, theirs) === null ? 'gone' : found
 }

@@ -8,7 +8,6 @@ import { isLinux, readOrUndefined } from './proc.ts'
 import { parentPidOf } from './process.ts'
 
 export interface Sign {
-  pid: number
   /** The value of the marker; absent = only the inherited mark is left. */
   marker?: string
   mark?: string
@@ -36,7 +35,7 @@ export const signsOf = (pid: number, markerName: string): Sign[] =>
         const marker = variable(at, markerName)
         const mark = markInLimits(at) ?? markInGroup(at)
         if (marker === undefined && mark === undefined) return []
-        return [{ pid: at, ...(marker === undefined ? {} : { marker }), ...(mark === undefined ? {} : { mark }) }]
+        return [{ ...(marker === undefined ? {} : { marker }), ...(mark === undefined ? {} : { mark }) }]
       })
 
 /**

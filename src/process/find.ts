@@ -15,6 +15,9 @@ import { strayProcessesIn } from '../platform/stray.ts'
 
 export const markerName = 'UNSTUCK_RUN'
 
+/** The run that a marker names, alone or with a suffix. Undefined = it names another command. */
+export const runIdIn = (marker: string | undefined): string | undefined => /^r-[a-z0-9]+/.exec(marker ?? '')?.[0]
+
 /**
  * Distinguishes launches with the same marker. The shim of a killed engine may still be ending its tree when the next engine starts
  * the same command with the same marker; by the marker alone that shim would end the new command too.

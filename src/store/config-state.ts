@@ -1,4 +1,4 @@
-/** All statements on what each checkout made of its configuration. */
+/** All statements on what each engine made of its configuration. */
 import { firstRow, fromRow, json, sql, type Queryable } from './db.ts'
 
 /** One key of a change that waits, as it is shown: secrets are redacted. */
@@ -15,32 +15,40 @@ export interface WaitingChange {
 }
 
 export interface ConfigState {
-  /** Host and folder of the checkout. */
+  /** Host and state folder: an engine must not take the settings of another one for its own. */
   place: string
+  /** Digest of the settings in use. */
   accepted: string
   waiting: WaitingChange | null
+  /** Digests of single changes that may apply, but are of a frozen key. They are not asked about again. */
+  granted: string[]
   /** One message per file that is not valid. */
   rejected: string[]
+  /** 0 = not stored yet. */
+  version: number
 }
 
-export const configStates = async (db: Queryable): Promise<ConfigState[]> =>
-  (await db.query<object>(sql`select place, accepted, waiting, rejected from config_state order by place`)).map((row) =>
-    fromRow<ConfigState>(row),
-  )
+export const configPlace = ({ host, stateDir }: { host: string; stateDir: string }): string => `${host}:${stateDir}`
 
 export const configStateAt = async (db: Queryable, place: string): Promise<ConfigState | undefined> => {
   const row = await firstRow<object>(
     db,
-    sql`select place, accepted, waiting, rejected from config_state where place = ${place}`,
+    sql`select place, accepted, waiting, granted, rejected, version from config_state where place = ${place}`,
   )
   return row === undefined ? undefined : fromRow<ConfigState>(row)
 }
 
-export const saveConfigState = async (tx: Queryable, state: ConfigState): Promise<void> => {
-  const { place, accepted, waiting, rejected } = state
-  await tx.query(sql`
-    insert into config_state (place, accepted, waiting, rejected)
-    values (${place}, ${accepted}, ${waiting === null ? null : json(waiting)}::jsonb, ${json(rejected)}::jsonb)
-    on conflict (place) do update set accepted = excluded.accepted, waiting = excluded.waiting, rejected = excluded.rejected,
-      updated_at = unstuck_now()`)
+/** False = the row is no longer of the version that `state` has. */
+export const saveConfigState = async (tx: Queryable, state: ConfigState): Promise<boolean> => {
+  const { place, accepted, waiting, granted, rejected, version } = state
+  const row = await firstRow<object>(
+    tx,
+    sql`
+    insert into config_state (place, accepted, waiting, granted, rejected)
+    values (${place}, ${accepted}, ${waiting === null ? null : json(waiting)}::jsonb, ${json(granted)}::jsonb, ${json(rejected)}::jsonb)
+    on conflict (place) do update set accepted = excluded.accepted, waiting = excluded.waiting, granted = excluded.granted,
+      rejected = excluded.rejected, version = config_state.version + 1, updated_at = unstuck_now()
+    where config_state.version = ${version} returning place`,
+  )
+  return row !== undefined
 }

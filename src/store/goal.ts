@@ -3,6 +3,7 @@
  */
 import { transitionOf } from '../domain/flow.ts'
 import { goalFlow, type Goal, type GoalLanding, type GoalState } from '../domain/goal.ts'
+import type { Task } from '../domain/task.ts'
 import { fromRow, json, firstRow, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 import { notifyOfGoal } from './notification.ts'
@@ -199,3 +200,20 @@ export const liveGoalIds = async (db: Queryable): Promise<string[]> =>
       sql`select id from goal where state not in ('done', 'failed', 'cancelled') order by created_at, id`,
     )
   ).map(({ id }) => id)
+
+/** Whether checks may be running on work that is merged, or on a goal branch that was rebased. */
+export const isMergedWorkChecked = async (db: Queryable): Promise<boolean> =>
+  (await firstRow(
+    db,
+    sql`select 1 from merge_entry where state = 'processing' union all
+    select 1 from goal where state not in ('done', 'failed', 'cancelled') and (landing ->> 'unverified')::boolean limit 1`,
+  )) !== undefined
+
+/** Harness and kind of the tasks that goals in progress have left. A goal that waits for a person is not in progress. */
+export const tasksInProgress = (db: Queryable): Promise<Pick<Task, 'harness' | 'kind'>[]> =>
+  db.query<Pick<Task, 'harness' | 'kind'>>(
+    sql`select distinct harness, kind from task join goal on goal.id = goal_id
+    where goal.state in ('planning', 'active') and task.state not in ('done', 'cancelled')
+      and not exists (select 1 from escalation where escalation.goal_id = goal.id and escalation.state = 'pending')
+    order by harness, kind`,
+  )

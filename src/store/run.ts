@@ -31,6 +31,14 @@ export const listRuns = async (
       and (${filter.state ?? null}::text is null or state = ${filter.state ?? null}) order by started_at, id`)
   ).map(readRun)
 
+/** Runs that are in progress, or were at some time since then. */
+export const runsSince = async (db: Queryable, since: Date | undefined): Promise<Run[]> =>
+  (
+    await db.query<object>(
+      sql`select * from run where state = 'running' or ended_at > ${since ?? null}::timestamptz order by started_at, id`,
+    )
+  ).map(readRun)
+
 export const listRunsOf = async (db: Queryable, goalIds: readonly string[]): Promise<Run[]> =>
   (
     await db.query<object>(sql`select * from run where goal_id in (select jsonb_array_elements_text(${json(goalIds)}::jsonb))

@@ -85,7 +85,9 @@ create table config_state (
   place text not null,
   accepted text not null,
   waiting jsonb,
+  granted jsonb not null default '[]'::jsonb,
   rejected jsonb not null default '[]'::jsonb,
+  version integer not null default 1,
   updated_at timestamp with time zone not null default unstuck_now(),
   constraint config_state_pkey PRIMARY KEY (place)
 );

@@ -1,5 +1,5 @@
 /** The dashboard as a person meets it, in Chromium, against a real engine with agents that fail, ask, talk and wait. */
-import { mkdirSync, mkdtempSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import axe from 'axe-core'
@@ -176,6 +176,19 @@ describe('the board', () => {
 })
 
 describe('a person', () => {
+  test('is told on every page that a file of the configuration is not valid, until it is', async () => {
+    const path = join(scene.root, '.unstuck', 'config.json')
+    const valid = readFileSync(path, 'utf8')
+    writeFileSync(path, '{"maxParallel":0}')
+    const notice = page.getByRole('status').getByText(/config\.json: maxParallel/)
+    await notice.waitFor(slow)
+    await page.goto(`${scene.url()}/#/inbox`)
+    await notice.waitFor(slow)
+    writeFileSync(path, valid)
+    await notice.waitFor({ state: 'detached', ...slow })
+    await home()
+  })
+
   test('pauses and resumes a goal', async () => {
     await page.getByRole('link', { name: 'Speed up the <parser>' }).first().click()
     await page.getByRole('heading', { level: 1, name: 'Speed up the <parser>' }).waitFor()

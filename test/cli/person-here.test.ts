@@ -15,13 +15,11 @@ const cli = join(import.meta.dirname, '..', '..', 'bin', 'unstuck.js')
 /** No process has it: the mark of a shim is its pid and its start time. */
 const shim = { pid: 4_000_000, startTime: '123456789' }
 
-const repositoryWithRun = async (name: string): Promise<{ root: string; stateDir: string }> => {
+const emptyRepository = async (name: string): Promise<{ root: string; stateDir: string }> => {
   const root = join(top, name)
   execFileSync('git', ['init', '-q', root])
   const stateDir = stateDirOf(environment, (await openRepository(root)).id)
-  const launch = join(stateDir, 'runs', 'r-aaaa', 'launches', '1')
-  mkdirSync(launch, { recursive: true, mode: 0o700 })
-  writeFileSync(join(launch, 'identity.json'), JSON.stringify({ ...shim, host: 'here', bootId: 'now' }))
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 })
   // As if something had been run here, so that a command that changes something would start an engine.
   writeFileSync(join(stateDir, 'store.complete'), '')
   return { root, stateDir }
@@ -34,25 +32,27 @@ const told = (root: string, args: string[], { run, mark = '' }: { run?: string; 
   return `${status} ${stderr}`
 }
 
-const doors = [['init'], ['up'], ['engine'], ['pause', 'g-1'], ['login-url']]
+const commands = [['init'], ['up'], ['engine'], ['pause', 'g-1'], ['login-url']]
 
 describe('a command that an agent starts', () => {
-  test.each(doors)('%s is refused, and neither a file nor an engine appears', async (...args) => {
-    const { root, stateDir } = await repositoryWithRun(args.join('-'))
+  test.each(commands)('%s is refused, and neither a file nor an engine appears', async (...args) => {
+    const { root, stateDir } = await emptyRepository(args.join('-'))
     expect(told(root, args, { run: 'r-aaaa' })).toMatch(/^1 .*only a person may do this.*the agent of run r-aaaa/s)
     expect(existsSync(join(root, '.unstuck'))).toBe(false)
     expect(existsSync(join(stateDir, 'engine.json'))).toBe(false)
   })
 
   test.runIf(process.platform === 'linux')('is known without its environment by the inherited limit', async () => {
-    const { root } = await repositoryWithRun('marked')
-    expect(told(root, ['init'], { mark: markOf(shim) })).toMatch(/^1 .*the agent of run r-aaaa/s)
+    const { root } = await emptyRepository('marked')
+    expect(told(root, ['init'], { mark: markOf(shim) })).toMatch(/^1 .*started by an agent;/s)
     expect(existsSync(join(root, '.unstuck'))).toBe(false)
   })
 
-  test('may do with another repository what it likes', async () => {
-    const { root } = await repositoryWithRun('other')
-    expect(told(root, ['init'], { run: 'r-bbbb', mark: markOf({ ...shim, pid: 4_000_001 }) })).toBe('0 ')
+  test('is refused in another repository too, and a person is not', async () => {
+    const { root } = await emptyRepository('other')
+    expect(told(root, ['init'], { run: 'r-bbbb' })).toMatch(/^1 .*the agent of run r-bbbb/s)
+    expect(existsSync(join(root, '.unstuck'))).toBe(false)
+    expect(told(root, ['init'], {})).toBe('0 ')
     expect(existsSync(join(root, '.unstuck', 'config.json'))).toBe(true)
   })
 })

@@ -29,6 +29,7 @@ let store: Store
 let root: string
 let context: Context
 let config: string
+let confirmed: string[]
 beforeAll(async () => {
   store = await openTestStore()
 })
@@ -37,7 +38,9 @@ beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'unstuck-always-'))
   mkdirSync(join(root, '.unstuck'))
   config = join(root, '.unstuck', 'config.json')
-  context = { ...store.context, repository: { root } } as Context
+  confirmed = []
+  const approveCommand = (command: string): void => void confirmed.push(command)
+  context = { ...store.context, repository: { root }, approveCommand } as unknown as Context
   return () => rmSync(root, { recursive: true })
 })
 
@@ -92,9 +95,10 @@ test('shows the change, writes exactly that, and runs the command', async () => 
   expect(change.diff).toContain(`-    "auto_approve": ["npm ci"]\n+    "auto_approve": ["npm ci", "${command}"]\n`)
   expect(readFileSync(config, 'utf8')).toBe(listed)
   await expect(answer(id)).rejects.toMatchObject({ code: 'INPUT_INVALID', message: expect.stringMatching(/^seen: /) })
-  expect([await stateOf(id), readFileSync(config, 'utf8')]).toEqual(['pending', listed])
+  expect([await stateOf(id), readFileSync(config, 'utf8'), confirmed]).toEqual(['pending', listed, []])
   expect(await answer(id, change.seen)).toMatchObject({ state: 'approved', answer: 'approve_always' })
   expect(readFileSync(config, 'utf8')).toBe(longer)
+  expect(confirmed).toEqual([command])
   expect(statSync(config).mode & 0o777).toBe(0o640)
   expect(readdirSync(join(root, '.unstuck'))).toEqual(['config.json'])
   expect(await getProposal(store.db, proposal)).toMatchObject({ state: 'approved', decidedBy: 'me' })
@@ -110,6 +114,7 @@ test('without a file it makes one, and a command that is listed already changes 
   const change = await showAlwaysChange(context, next.id)
   expect(change.diff).toBe('')
   expect(await answer(next.id, change.seen)).toMatchObject({ state: 'approved' })
+  expect(confirmed).toEqual([command, command])
   expect(readFileSync(config, 'utf8')).toBe(before)
 })
 
@@ -122,7 +127,7 @@ test('a file that changed meanwhile is left alone, and the question stays open',
     code: 'STALE',
     message: expect.stringContaining('not as it was shown'),
   })
-  expect(readFileSync(config, 'utf8')).toBe('{"maxParallel":3}')
+  expect([readFileSync(config, 'utf8'), confirmed]).toEqual(['{"maxParallel":3}', []])
   expect([await stateOf(id), (await getProposal(store.db, proposal))?.state]).toEqual(['pending', 'asked'])
 })
 

@@ -1,15 +1,15 @@
 /** The settings of the owner over a real store: what applies when, what is recorded, and what a restart remembers. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { settingsKeptIn } from '../../src/api/settings.ts'
 import { loadConfig, type Config } from '../../src/config.ts'
 import { loadPolicyRecovery } from '../../src/policy-recovery-file.ts'
 import { decideCommand } from '../../src/recovery/proposal/match.ts'
-import { readContract } from '../../src/runtime/checks/verify-contract.ts'
+import { contractFile, parseContract } from '../../src/runtime/checks/verify-contract.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
-import { realFiles } from '../../src/runtime/core/files.ts'
-import { iterationContext } from '../../src/runtime/engine/iteration-context.ts'
+import { launchSettings } from '../../src/runtime/engine/launch-settings.ts'
 import { openOwnerSettings, type OwnerSettings } from '../../src/runtime/engine/owner-settings.ts'
 import { configStateAt } from '../../src/store/config-state.ts'
 import type { Db } from '../../src/store/db.ts'
@@ -20,7 +20,7 @@ import { loadTemplate } from '../../src/store/template.ts'
 let db: Db
 let root = ''
 let agentRuns = false
-let harnesses: string[] = []
+let frozen: string[] = []
 beforeAll(async () => {
   db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
 })
@@ -31,7 +31,7 @@ beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'unstuck-settings-'))
   mkdirSync(join(root, '.unstuck'))
   agentRuns = false
-  harnesses = []
+  frozen = []
   place += 1
   return () => rmSync(root, { recursive: true })
 })
@@ -39,29 +39,28 @@ beforeEach(() => {
 const put = (name: string, value: unknown): void =>
   writeFileSync(join(root, '.unstuck', name), typeof value === 'string' ? value : JSON.stringify(value))
 
-const open = (): Promise<OwnerSettings> =>
+let parsed = 0
+const open = (store: Db = db): Promise<OwnerSettings> =>
   openOwnerSettings({
     files: {
-      config: () => loadConfig({ root }),
-      policy: () => loadPolicyRecovery({ root }),
-      contract: () => readContract(realFiles, root),
-    },
-    ...{ db, place: `here:${place}` },
-    kept: {
-      read: () => {
-        try {
-          return readFileSync(join(root, 'kept'), 'utf8')
-        } catch {
-          return undefined
-        }
+      config: (readFile) => {
+        parsed += 1
+        return loadConfig({ root, readFile })
       },
-      write: (text) => writeFileSync(join(root, 'kept'), text),
+      policy: (readFile) => loadPolicyRecovery({ root, readFile }),
+      contract: (readFile) => {
+        const text = readFile(join(root, contractFile))
+        return text === undefined ? undefined : parseContract(contractFile, text)
+      },
     },
+    ...{ db: store, place: `here:${place}`, kept: settingsKeptIn(join(root, 'kept')) },
     couldWrite: async () => agentRuns,
-    inUse: async () => harnesses,
+    frozenKeys: async () => frozen,
     redact: (text) => text,
     given: (kept) => kept,
   })
+
+const stored = () => configStateAt(db, `here:${place}`)
 
 const eventsSince = async (after: number) =>
   (await readEvents(db, { after, limit: 100 })).map(({ type, payload }) => ({ type, ...payload }))
@@ -70,11 +69,11 @@ const lastEvent = async (): Promise<number> => (await readEvents(db, { after: 0,
 const judged = (config: Config, command: string): string | undefined =>
   config.recovery === undefined ? undefined : decideCommand(command, config.recovery).kind
 
-test('AC-10: a command that is added to auto_approve is approved in the next iteration, and not before', async () => {
+test('AC-10: a command that is added to auto_approve is approved from the next launch on (an iteration), and not before', async () => {
   put('config.json', { recovery: { auto_approve: [], require_human: [] } })
   const settings = await open()
   await settings.refresh()
-  const context = iterationContext({
+  const context = launchSettings({
     ...{ config: settings.config, pathPolicy: settings.pathPolicy, contract: settings.contract },
     refreshSettings: settings.refresh,
   } as unknown as Context)
@@ -82,19 +81,19 @@ test('AC-10: a command that is added to auto_approve is approved in the next ite
   put('config.json', { recovery: { auto_approve: ['npm install'], require_human: [] } })
   await settings.refresh()
   expect(judged(context.config(), 'npm install')).toBe('ask')
-  await context.nextIteration?.()
+  await context.renewSettings?.()
   expect(judged(context.config(), 'npm install')).toBe('run')
-  // Taken away again it is gone within the iteration.
+  // Taken away again it is gone within the launch.
   put('config.json', { recovery: { auto_approve: [], require_human: [] } })
   expect(judged(context.config(), 'npm install')).toBe('ask')
 })
 
-test('within an iteration a stricter policy and a longer contract apply at once, looser ones in the next', async () => {
+test('within a launch a stricter policy and a longer contract apply at once, looser ones in the next', async () => {
   put('policy-recovery.json', { mode: 'balanced' })
   put('verify.contract.json', { commands: ['npm test'] })
   const settings = await open()
   await settings.refresh()
-  const context = iterationContext({
+  const context = launchSettings({
     ...{ config: settings.config, pathPolicy: settings.pathPolicy, contract: settings.contract },
     refreshSettings: settings.refresh,
   } as unknown as Context)
@@ -108,7 +107,7 @@ test('within an iteration a stricter policy and a longer contract apply at once,
   await settings.refresh()
   expect(context.pathPolicy().mode).toBe('balanced')
   expect(context.contract?.()).toEqual({ commands: ['npm test'] })
-  await context.nextIteration?.()
+  await context.renewSettings?.()
   expect(context.pathPolicy().mode).toBe('aggressive')
   expect(context.contract?.()).toEqual({})
 })
@@ -190,21 +189,137 @@ test('a change that was undone no longer waits', async () => {
   expect((await configStateAt(db, `here:${place}`))?.waiting).toBeNull()
 })
 
-test('the harness of a running run stays as it is until the run ends, which is reported', async () => {
+test('a frozen key stays as it is while it is frozen, which is reported, also where it was absent', async () => {
   put('config.json', { harness: { own: { command: ['one'] } } })
   const settings = await open()
   await settings.refresh()
   const before = await lastEvent()
-  harnesses = ['own']
-  put('config.json', { harness: { own: { command: ['two'] } }, maxParallel: 5 })
+  frozen = ['harness.own', 'loop.roles']
+  put('config.json', {
+    ...{ harness: { own: { command: ['two'] } }, maxParallel: 5 },
+    loop: { roles: { tester: { model: 'm' } } },
+  })
   await settings.refresh()
   await settings.refresh()
   expect(settings.config()).toMatchObject({ maxParallel: 5, harness: { named: { own: { command: ['one'] } } } })
-  harnesses = []
+  expect(settings.config().loop.roles).toEqual({})
+  frozen = []
   await settings.refresh()
   expect(settings.config().harness.named['own']?.command).toEqual(['two'])
   expect(await eventsSince(before)).toEqual([
-    { type: 'config.reloaded', keys: ['maxParallel'], frozen: ['harness.own'] },
-    { type: 'config.reloaded', keys: ['harness.own.command'] },
+    { type: 'config.reloaded', keys: ['maxParallel'], frozen: ['harness.own', 'loop.roles'] },
+    { type: 'config.reloaded', keys: ['harness.own.command', 'loop.roles.tester.model'] },
   ])
+})
+
+test('a confirmed change of a frozen key does not wait again, and applies once the key is free', async () => {
+  put('config.json', { harness: { own: { command: ['one'] } } })
+  const settings = await open()
+  await settings.refresh()
+  agentRuns = true
+  frozen = ['harness.own']
+  put('config.json', { harness: { own: { command: ['two'] } } })
+  await settings.refresh()
+  await settings.confirm((await stored())?.waiting?.digest ?? '')
+  const after = await lastEvent()
+  await settings.refresh()
+  const again = await open()
+  await again.refresh()
+  expect((await stored())?.waiting).toBeNull()
+  expect(again.config().harness.named['own']?.command).toEqual(['one'])
+  // Another change of the same key is another question.
+  put('config.json', { harness: { own: { command: ['three'] } } })
+  await again.refresh()
+  expect((await stored())?.waiting?.changes).toMatchObject([{ key: 'harness.own.command', after: '["three"]' }])
+  put('config.json', { harness: { own: { command: ['two'] } } })
+  await again.refresh()
+  frozen = []
+  await again.refresh()
+  expect(again.config().harness.named['own']?.command).toEqual(['two'])
+  expect((await eventsSince(after)).map(({ type }) => type)).not.toContain('config.confirmed')
+})
+
+test('a command that a person approved for always does not wait, and what changed beside it does', async () => {
+  put('config.json', { recovery: { auto_approve: [] } })
+  const settings = await open()
+  await settings.refresh()
+  agentRuns = true
+  settings.approve('npm install')
+  put('config.json', { recovery: { auto_approve: ['npm install', 'curl evil'] } })
+  await settings.refresh()
+  expect(settings.config().recovery?.auto_approve).toEqual(['npm install'])
+  expect((await stored())?.waiting?.changes).toMatchObject([{ before: '["npm install"]' }])
+  // It was approved for that change of the file, not for a later one.
+  put('config.json', { recovery: { auto_approve: [] } })
+  await settings.refresh()
+  put('config.json', { recovery: { auto_approve: ['npm install'] } })
+  await settings.refresh()
+  expect(settings.config().recovery?.auto_approve).toEqual([])
+})
+
+/** A store whose commits are lost, as by a crash before them. */
+const crashing = (): Db =>
+  Object.assign(Object.create(db) as Db, { transaction: () => Promise.reject(new Error('crash')) })
+
+test('what waits does not apply after a crash between the kept text and the commit', async () => {
+  put('config.json', { env: ['A', 'B'] })
+  await (await open()).refresh()
+  agentRuns = true
+  put('config.json', { env: ['A', 'B', 'EVIL'] })
+  await (await open()).refresh()
+  put('config.json', { env: ['A', 'EVIL'] })
+  await expect((await open(crashing())).refresh()).rejects.toThrow('crash')
+  const settings = await open()
+  expect(settings.config().env).toEqual(['A'])
+  await settings.refresh()
+  expect(settings.config().env).toEqual(['A'])
+  expect(readdirSync(join(root, 'kept'))).toEqual([`${(await stored())?.accepted}.json`])
+})
+
+test('where the kept settings are lost or of another version, only the defaults apply until a pass has decided', async () => {
+  put('config.json', { env: ['A'], maxParallel: 1 })
+  await (await open()).refresh()
+  agentRuns = true
+  for (const lose of [
+    () => rmSync(join(root, 'kept'), { recursive: true }),
+    () => writeFileSync(join(root, 'kept', readdirSync(join(root, 'kept'))[0] ?? ''), '{"config":{"nonsense":1}}'),
+  ]) {
+    lose()
+    const settings = await open()
+    expect(settings.config()).toMatchObject({ env: [], maxParallel: 1 })
+    await settings.refresh()
+    expect((await stored())?.waiting?.changes).toMatchObject([{ key: 'env' }])
+    await settings.confirm((await stored())?.waiting?.digest ?? '')
+    expect(settings.config().env).toEqual(['A'])
+  }
+})
+
+test('an engine that was replaced stores nothing on top of its successor', async () => {
+  put('config.json', { env: ['A'] })
+  const replaced = await open()
+  await replaced.refresh()
+  const successor = await open()
+  agentRuns = true
+  put('config.json', { env: ['A', 'B'] })
+  await successor.refresh()
+  await successor.confirm((await stored())?.waiting?.digest ?? '')
+  const before = await lastEvent()
+  await replaced.refresh()
+  expect((await stored())?.waiting).toBeNull()
+  expect(replaced.config().env).toEqual(['A', 'B'])
+  expect(await eventsSince(before)).toEqual([])
+})
+
+test('files that did not change are not parsed again', async () => {
+  put('config.json', { env: ['A'] })
+  const settings = await open()
+  await settings.refresh()
+  const before = parsed
+  expect(settings.config()).toBe(settings.config())
+  expect(parsed).toBe(before)
+  put('config.json', { env: [] })
+  expect(settings.config().env).toEqual([])
+  put('config.json', 'broken')
+  expect([settings.config().env, settings.config().env]).toEqual([['A'], ['A']])
+  expect(parsed).toBe(before + 2)
 })

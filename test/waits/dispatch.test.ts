@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { StatusView, EventView } from '../../src/api/contract.ts'
+import type { ConfigStateView, StatusView, EventView } from '../../src/api/contract.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
 
 const agents = {
@@ -60,13 +60,25 @@ describe('a queued task', () => {
     writeFileSync(join(scene.top, 'hold'), '')
     const goal = await scene.goal([{}, { after: ['1'] }])
     await scene.waitFor('the first runs', async () => (existsSync(join(scene.top, 'starts')) ? true : undefined))
+    // While the goal is in progress its harness stays as it is.
+    await scene.post(`/goals/${goal}/pause`)
     let kept: unknown
     configure(scene, (config) => {
       const { made, ...others } = config.harness as Record<string, unknown>
       kept = made
       return { ...config, harness: { ...others, default: 'codex' } }
     })
+    // An agent runs, so a person says that the change is theirs.
+    const digest = await scene.waitFor(
+      'the change waits',
+      async () => (await scene.get<ConfigStateView>('/config')).waiting?.digest,
+    )
+    await scene.post('/config/confirm', { digest })
     rmSync(join(scene.top, 'hold'))
+    await scene.waitFor('the first ends', async () =>
+      (await scene.runs(goal)).every(({ state }) => state === 'success') ? true : undefined,
+    )
+    await scene.post('/resume', { goal })
     await scene.waitFor('the second says what it lacks', async () =>
       /no running engine has harness "made"/.test((await scene.task(goal, 2)).nextStep?.text ?? '') ? true : undefined,
     )

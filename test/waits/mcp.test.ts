@@ -304,15 +304,15 @@ describe('a run that goes on:', () => {
 
   test('refuses the owner in the name of an agent', async () => {
     const owner = readFileSync(join(scene.stateDir, 'token'), 'utf8').trim()
-    for (const door of ['progress', 'question', 'proposal']) {
-      const answer = await raw(`/runs/${one.agent.run}/${door}`, owner, { text: 'x' })
-      expect([door, answer.status, answer.text]).toEqual([door, 401, expect.stringContaining('only its agent has')])
+    for (const route of ['progress', 'question', 'proposal']) {
+      const answer = await raw(`/runs/${one.agent.run}/${route}`, owner, { text: 'x' })
+      expect([route, answer.status, answer.text]).toEqual([route, 401, expect.stringContaining('only its agent has')])
     }
   })
 
-  test('refuses an agent at every door of the owner', async () => {
+  test('refuses an agent at every route of the owner', async () => {
     const { goal, agent } = one
-    const doors: [string, unknown?][] = [
+    const routes: [string, unknown?][] = [
       ['/status'],
       [`/runs/${agent.run}`],
       [`/runs/${agent.run}/log?launch=0&stdout=0&stderr=0`],
@@ -324,10 +324,10 @@ describe('a run that goes on:', () => {
       ['/shutdown', {}],
       ['/openapi.json'],
     ]
-    for (const [door, body] of doors) {
-      const answer = await raw(door, token, body)
-      expect([door, answer.status, answer.text]).toEqual([
-        door,
+    for (const [route, body] of routes) {
+      const answer = await raw(route, token, body)
+      expect([route, answer.status, answer.text]).toEqual([
+        route,
         401,
         expect.stringContaining('requires the token of the owner'),
       ])

@@ -1,4 +1,4 @@
-/** An agent that reads the owner's token and tries every door that only a person may use. */
+/** An agent that reads the owner's token and tries every route and command that only a person may use. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,14 +11,14 @@ import { openScene, until, type Scene } from '../hostile/scene.ts'
 /** Sends every request of a list and writes the responses; run plainly, detached, and by the agent itself. */
 const caller = `
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
-const [, , url, token, doors, out] = process.argv
+const [, , url, token, actions, out] = process.argv
 const results = []
-for (const { method, path } of JSON.parse(readFileSync(doors, 'utf8'))) {
+for (const { method, path } of JSON.parse(readFileSync(actions, 'utf8'))) {
   const response = await fetch(url + path, {
     method, headers: { authorization: 'Bearer ' + token, 'content-type': 'application/json', connection: 'close' },
     ...(method === 'GET' ? {} : { body: '{}' }),
   })
-  results.push({ door: method + ' ' + path, status: response.status, text: await response.text() })
+  results.push({ action: method + ' ' + path, status: response.status, text: await response.text() })
 }
 writeFileSync(out + '.new', JSON.stringify(results))
 renameSync(out + '.new', out)
@@ -34,7 +34,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 const [, , dir, stateDir, cli, root] = process.argv
 const { url } = JSON.parse(readFileSync(join(stateDir, 'engine.json'), 'utf8'))
 const token = readFileSync(join(stateDir, 'token'), 'utf8').trim()
-const line = (out) => [join(dir, 'caller.mjs'), url, token, join(dir, 'doors.json'), join(dir, out)]
+const line = (out) => [join(dir, 'caller.mjs'), url, token, join(dir, 'actions.json'), join(dir, out)]
 spawnSync(process.execPath, line('plain.json'))
 spawnSync(process.execPath, line('cleared.json'), { env: {} })
 // A new session below a parent that has ended: a child of init, with nothing in its environment.
@@ -64,14 +64,14 @@ writeFileSync('src/work.txt', 'done\\n')
 `
 
 interface Result {
-  door: string
+  action: string
   status: number
   text: string
 }
 
 const dir = mkdtempSync(join(tmpdir(), 'unstuck-person-only-'))
 const cli = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
-const doors = Object.values<Route>(routes).filter(({ caller: who }) => who === 'person')
+const actions = Object.values<Route>(routes).filter(({ caller: who }) => who === 'person')
 /** G and T stand for the agent's own goal and task. */
 const commands = [
   ['land', 'G'],
@@ -94,8 +94,8 @@ beforeAll(async () => {
   writeFileSync(join(dir, 'agent.mjs'), agent)
   writeFileSync(join(dir, 'commands.json'), JSON.stringify(commands))
   writeFileSync(
-    join(dir, 'doors.json'),
-    JSON.stringify(doors.map(({ method, path }) => ({ method, path: path.replace(':id', 'g-aaaaaaaa') }))),
+    join(dir, 'actions.json'),
+    JSON.stringify(actions.map(({ method, path }) => ({ method, path: path.replace(':id', 'g-aaaaaaaa') }))),
   )
   scene = await openScene(['scripted'], {
     commands: { scripted: ['/bin/sh', '-c', `. "${dir}/start.sh"`] },
@@ -113,15 +113,15 @@ afterAll(async () => {
 
 const resultsOf = (name: string): Result[] => JSON.parse(readFileSync(join(dir, `${name}.json`), 'utf8')) as Result[]
 
-test('every door of a person is closed to a run, also with a cleared environment, a new session and a second fork', async () => {
+test('every route of a person is closed to a run, also with a cleared environment, a new session and a second fork', async () => {
   const config = readFileSync(join(scene.root, '.unstuck', 'config.json'), 'utf8')
   const goal = await scene.work()
   await until(async () => (existsSync(join(dir, 'commands.out')) ? true : undefined), 'the agent')
   for (const name of ['plain', 'cleared', 'forked']) {
     const results = resultsOf(name)
-    expect(results).toHaveLength(doors.length)
-    for (const { door, status, text } of results) {
-      expect(`${name}: ${door} ${status}`).toBe(`${name}: ${door} 403`)
+    expect(results).toHaveLength(actions.length)
+    for (const { action, status, text } of results) {
+      expect(`${name}: ${action} ${status}`).toBe(`${name}: ${action} 403`)
       expect(text).toContain('FROM_A_RUN')
     }
   }
@@ -136,8 +136,13 @@ test('every door of a person is closed to a run, also with a cleared environment
   expect(readFileSync(join(scene.root, '.unstuck', 'config.json'), 'utf8')).toBe(config)
   expect(await scene.events('goal.paused')).toEqual([])
   const refused = await scene.events('person_only.refused')
-  expect(new Set(refused.map(({ payload }) => payload.door))).toEqual(
-    new Set([...doors.map(({ method, path }) => `${method} ${path}`), 'unstuck init', 'unstuck up', 'unstuck restore']),
+  expect(new Set(refused.map(({ payload }) => payload.action))).toEqual(
+    new Set([
+      ...actions.map(({ method, path }) => `${method} ${path}`),
+      'unstuck init',
+      'unstuck up',
+      'unstuck restore',
+    ]),
   )
   const [run] = await scene.api<Run[]>(`/runs?goal=${goal.id}`)
   const seen = refused.filter(({ payload }) => payload.hungUp !== true)
@@ -147,7 +152,7 @@ test('every door of a person is closed to a run, also with a cleared environment
     story.lines.some(({ text }) => text.includes('asked for POST /goals/:id/land, which only a person may do')),
   ).toBe(true)
   const { notices } = await scene.api<StatusView>('/status')
-  expect(notices.some((line) => line.includes('was refused'))).toBe(true)
+  expect(notices.some((line) => line.includes('was refused') || line.includes('were refused'))).toBe(true)
   // The person at the same address is served.
   expect(await scene.api(`/goals/${goal.id}/land`, {})).toMatchObject({ id: goal.id })
 })

@@ -82,14 +82,14 @@ test('what an agent could have written waits for the person, what allows less ap
   expect((await scene.cli('status')).stdout).toContain('unstuck config confirm')
   const shown = await scene.cli('config', 'confirm')
   expect([shown.exitCode, shown.stdout]).toEqual([2, expect.stringContaining('+ ["npm install","curl evil"]')])
-  const [{ waiting } = { waiting: null }] = await scene.api<ConfigStateView>('/config')
+  const { waiting } = await scene.api<ConfigStateView>('/config')
   const digest = waiting?.digest ?? ''
   // Another change than the one that was shown.
   write({ recovery: { auto_approve: ['npm install', 'curl evil', 'rm x'], require_human: ['curl *', 'wget *'] } })
   const stale = await scene.cli('config', 'confirm', '--digest', digest)
   expect([stale.exitCode, stale.stderr]).toEqual([5, expect.stringContaining('no longer the one that was shown')])
-  const [now] = await scene.api<ConfigStateView>('/config')
-  const confirmed = await scene.cli('config', 'confirm', '--digest', now?.waiting?.digest ?? '')
+  const now = await scene.api<ConfigStateView>('/config')
+  const confirmed = await scene.cli('config', 'confirm', '--digest', now.waiting?.digest ?? '')
   expect([confirmed.exitCode, confirmed.stderr]).toEqual([0, ''])
   expect((await keysOf('config.reloaded')).at(-1)).toEqual(['recovery.auto_approve'])
   rmSync(held)

@@ -119,6 +119,7 @@ const launch = z.strictObject({
   ask: text.exactOptional(),
   shim: z.strictObject({ host: text, bootId: text, pid: count, startTime: text }).nullable(),
   gateOpened: z.boolean(),
+  confined: z.boolean().exactOptional(),
   startedAt: text.nullable(),
   loginBefore: text.nullable().exactOptional(),
   spend: spend.nullable(),

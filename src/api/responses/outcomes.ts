@@ -24,6 +24,6 @@ export const sessionKey = z.strictObject({ id: text, key: text })
 export type SessionKey = z.infer<typeof sessionKey>
 export const challenge = z.strictObject({ nonce: text, proof: text })
 export type Challenge = z.infer<typeof challenge>
-export const refusalReported = z.strictObject({ reported: z.boolean() })
+export const refusalReported = z.strictObject({})
 export const openapi = z.looseObject({ openapi: z.literal('3.1.0') })
 export const failure = z.strictObject({ error: z.strictObject({ code: text, message: text }) })

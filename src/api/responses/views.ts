@@ -87,14 +87,7 @@ const waitingChange = z.strictObject({
   /** Secrets are redacted. */
   changes: z.array(z.strictObject({ key: text, before: text, after: text })),
 })
-export const configView = z.array(
-  z.strictObject({
-    /** Host and folder of the checkout. */
-    place: text,
-    waiting: waitingChange.nullable(),
-    rejected: z.array(text),
-  }),
-)
+export const configView = z.strictObject({ waiting: waitingChange.nullable(), rejected: z.array(text) })
 export type ConfigStateView = z.infer<typeof configView>
 export const configConfirmed = z.strictObject({ digest: text })
 export const status = z.strictObject({

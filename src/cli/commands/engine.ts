@@ -12,9 +12,8 @@ interface EngineOptions extends DatabaseOption {
 const engine = async (io: Io, options: EngineOptions): Promise<number> => {
   const { engineRoles } = await import('../../domain/engine.ts')
   const roles = options.roles === undefined ? engineRoles : engineRoles.filter((role) => options.roles?.includes(role))
-  const { homeOf } = await import('../engine/home.ts')
   const { refuseRuns } = await import('../person-here.ts')
-  await refuseRuns(io, await homeOf(io), 'unstuck engine')
+  await refuseRuns(io, 'unstuck engine')
   const { serve } = await import('../../api/serve.ts')
   const { parsePublicUrl } = await import('../../api/answer-link.ts')
   const served = await serve({

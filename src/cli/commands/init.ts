@@ -41,7 +41,7 @@ const init = async (io: Io): Promise<number> => {
   const { repository } = home
   const { findEngine } = await import('../engine/connect.ts')
   const { refuseRuns } = await import('../person-here.ts')
-  await refuseRuns(io, home, 'unstuck init', async () => findEngine(home))
+  await refuseRuns(io, 'unstuck init', async () => findEngine(home))
   const path = join(repository.root, '.unstuck', 'config.json')
   if (existsSync(path)) {
     printLine(io, `${path} already exists; nothing was changed.`)

@@ -153,7 +153,7 @@ export const connect = async (
     return { client: found, home }
   }
   // An engine below an agent could not tell that agent from a person.
-  if (options.start) await refuseRuns(io, home, 'starting an engine')
+  if (options.start) await refuseRuns(io, 'starting an engine')
   if (options.start) return { client: await startEngine(io, home, options.say ?? (() => undefined)), home }
   throw new AppError(
     'ENGINE_UNAVAILABLE',

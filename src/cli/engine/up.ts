@@ -133,7 +133,7 @@ const mayRestart = (io: Io, { stateDir }: Home, crashes: number[], { code, signa
 
 const superviseEngine = async (io: Io, options: UpOptions, args: string[]): Promise<number> => {
   const home = await homeOf(io)
-  await refuseRuns(io, home, 'unstuck up', async () => findEngine(home))
+  await refuseRuns(io, 'unstuck up', async () => findEngine(home))
   if ((await findEngine(home)) !== undefined) {
     throw new AppError(
       'ENGINE_RUNNING',

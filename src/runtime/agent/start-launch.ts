@@ -15,6 +15,7 @@ import { appendEvent } from '../../store/event.ts'
 import type { DetectedCapabilities } from '../harness/detected-capabilities.ts'
 import { currentLoginStamp } from '../harness/accounts.ts'
 import { deniedTexts, effectiveTexts } from '../core/effective-paths.ts'
+import { isConfined } from './confined-launch.ts'
 import { buildBrief, defaultRoleText } from './brief.ts'
 import type { NextLaunch } from './next-launch.ts'
 import { firstCorrections } from './first-corrections.ts'
@@ -208,7 +209,7 @@ const shimAtGate = async (runContext: RunContext, launch: Launch, can: Capabilit
 
 /** Phase `launch`: continues the newest launch from the step where a crash left it, until the agent runs. */
 export const startLaunch = async (runContext: RunContext, abilities: DetectedCapabilities): Promise<void> => {
-  await runContext.context.nextIteration?.()
+  await runContext.context.renewSettings?.()
   const { context, paths } = runContext
   if (lastLaunch(runContext.run) === undefined)
     await saveProgress(runContext, { launches: [firstLaunch(await firstCorrections(runContext))] })
@@ -220,6 +221,7 @@ export const startLaunch = async (runContext: RunContext, abilities: DetectedCap
   if (shim !== undefined) {
     const started = {
       ...{ ...launch, shim: shim.identity, startedAt: context.clock.now().toISOString() },
+      confined: isConfined(runContext, launch, abilities.capabilities),
       loginBefore: currentLoginStamp(context, runContext.run.harness),
     }
     await saveProgress(runContext, { launches: withLastLaunch(runContext.run.launches, started) })

@@ -27,7 +27,7 @@ const writesLines = (runContext: RunContext, role: Exclude<LoopRole, 'worker'>):
   const { plan_files: planned } = runContext.context.config().loop
   const more = role === 'planner' && planned.length > 0 ? ` and ${planned.join(', ')} in the repository` : ''
   return [
-    `Write only ${ownFiles[role]} in ${runContext.paths.agentDir}${more}. Any other change is put back after your turn.`,
+    `Write only ${ownFiles[role]} in ${runContext.paths.agentDir}${more}. Any other change is undone after your turn.`,
   ]
 }
 

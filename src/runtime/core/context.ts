@@ -103,8 +103,10 @@ export interface Context {
   refreshSettings?(): Promise<void>
   /** A person confirms the change that waits under this digest. */
   confirmSettings?(digest: string): Promise<{ digest: string }>
-  /** In the context of a run: its next iteration begins, with the settings of this moment. */
-  nextIteration?(): Promise<void>
+  /** A person has this command approved for always, in the configuration that is written next. */
+  approveCommand?(command: string): void
+  /** In the context of a run: its next launch begins, with the settings of this moment. */
+  renewSettings?(): Promise<void>
   /** Versions that programs reported, by path and modification time, so that each is asked once. */
   cliVersions: Map<string, Promise<string>>
   /** Environment of the user who started the engine. Reduced to an allow list before a process gets it. */

@@ -2,7 +2,7 @@
  * Claims tasks for the idle agents of this engine and starts their executors. If the connection breaks during a claim, its
  * run id shows whether it was committed. A machine that is short of disk, memory or processor time claims nothing.
  */
-import { iterationContext } from './iteration-context.ts'
+import { launchSettings } from './launch-settings.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
@@ -29,7 +29,7 @@ interface Work {
 
 /** Everything that the executor of a run needs, with the driver of its harness, which a role of a loop may have chosen. */
 export const runContextFor = (engine: Context, parts: { goal: Goal; task: Task; run: Run }): RunContext => {
-  const context = iterationContext(engine)
+  const context = launchSettings(engine)
   const config = context.config()
   const { harness, driver } = harnessNamed(config, parts.run.harness)
   return createRunContext(context, { ...parts, driver, harness })

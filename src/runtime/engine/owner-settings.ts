@@ -2,55 +2,51 @@
  * The settings of the owner while an engine runs: read again at each use, so that a change that allows less applies at once. A change
  * that allows more is taken over by `refresh`, or waits for a person while an agent could have made it. What is not valid changes nothing.
  */
-import { createHash } from 'node:crypto'
 import type { Config } from '../../config.ts'
-import { narrowedSettings, settingChanges, type SettingChange } from '../../domain/config-change.ts'
-import { AppError, messageOf } from '../../errors.ts'
+import type { SettingChange } from '../../domain/config-change.ts'
+import { AppError } from '../../errors.ts'
 import type { PolicyRecovery } from '../../recovery/policy/recovery-policy.ts'
 import { configStateAt, saveConfigState, type ConfigState, type WaitingChange } from '../../store/config-state.ts'
-import type { Db, Queryable } from '../../store/db.ts'
-import { appendEvent } from '../../store/event.ts'
+import { StaleError, type Db, type Queryable } from '../../store/db.ts'
+import { appendEvent, storeNow } from '../../store/event.ts'
 import { liveGoalIds } from '../../store/goal.ts'
 import type { VerifyContract } from '../checks/verify-contract.ts'
-
-/** Each reader throws CONFIG_INVALID with file, key and reason. */
-export interface OwnerFiles {
-  config: () => Config
-  policy: () => PolicyRecovery
-  /** Undefined = there is no contract. */
-  contract: () => VerifyContract | undefined
-}
-
-/** Under the names of the files, so that a key names its file. */
-interface Owned {
-  config: Config
-  'policy-recovery': PolicyRecovery
-  'verify.contract': VerifyContract
-}
+import {
+  createNarrowed,
+  createReadAll,
+  defaultsOf,
+  settingsDigest,
+  keysBetween,
+  narrowedFiles,
+  readKept,
+  widenings,
+  withApproved,
+  withFrozen,
+  type Owned,
+  type OwnerFiles,
+  type ReadAll,
+} from './owner-files.ts'
 
 export interface SettingsParts {
   files: OwnerFiles
   db: Db
   place: string
-  /** The settings in use as they were kept over a restart; undefined = none, or not readable. */
-  kept: { read: () => string | undefined; write: (text: string) => void }
-  /** Whether an agent runs that could have changed the files itself. */
-  couldWrite: (db: Queryable) => Promise<boolean>
-  /** Names of the harnesses that running runs use. */
-  inUse: (db: Queryable) => Promise<string[]>
+  /** The texts of settings that are or were in use, by digest. `read`: undefined = it is not there, or not readable. */
+  kept: {
+    read: (digest: string) => string | undefined
+    write: (digest: string, text: string) => void
+    /** Removes all but this one. */
+    prune: (digest: string) => void
+  }
+  /** Whether an agent, or a program of its choice, could have changed the files itself since then; undefined = at this moment. */
+  couldWrite: (db: Queryable, since: Date | undefined) => Promise<boolean>
+  /** Keys of the configuration that stay as they are while goals that use them run. */
+  frozenKeys: (db: Queryable, inUse: Config) => Promise<string[]>
   /** Replaces secrets in the text of a value. */
   redact: (text: string) => string
   /** Takes what this start of the engine sets itself (command line, environment) over into settings that were kept. */
   given: (kept: Config, now: Config) => Config
 }
-
-const flat = ({ config, ...files }: Owned): object => ({ ...config, ...files })
-const narrowedFiles = (before: Owned, after: Owned): Owned => ({
-  config: narrowedSettings(before.config, after.config),
-  'policy-recovery': narrowedSettings(before['policy-recovery'], after['policy-recovery'], 'policy-recovery'),
-  'verify.contract': narrowedSettings(before['verify.contract'], after['verify.contract'], 'verify.contract'),
-})
-const digestOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex')
 
 const secretKey = /secret|token|password|passphrase|api_?key/i
 const shown = (value: unknown): string => (value === undefined ? '(none)' : JSON.stringify(value))
@@ -62,57 +58,6 @@ const shownChange =
     return { key, before: text(before), after: text(after) }
   }
 
-const widenings = (before: Owned, after: Owned): SettingChange[] =>
-  settingChanges(flat(before), flat(after)).filter(({ direction }) => direction === 'widening')
-
-/** What a running run uses stays as it is until the run ends: its harness. */
-const withFrozen = (before: Owned, after: Owned, names: readonly string[]): { kept: Owned; frozen: string[] } => {
-  const [old, now] = [before.config.harness, after.config.harness]
-  const changed = names.filter(
-    (name) => old.named[name] !== undefined && digestOf(old.named[name]) !== digestOf(now.named[name] ?? null),
-  )
-  if (changed.length === 0) return { kept: after, frozen: [] }
-  const named = {
-    ...now.named,
-    ...Object.fromEntries(changed.map((name) => [name, old.named[name]])),
-  } as Config['harness']['named']
-  return {
-    kept: { ...after, config: { ...after.config, harness: { ...now, named } } },
-    frozen: changed.map((name) => `harness.${name}`),
-  }
-}
-
-/** Reads all files; of one that is not valid the part in use stays. */
-const reader = (files: OwnerFiles) => {
-  const part = <T>(read: () => T, before: T | undefined, problems: string[]): T => {
-    try {
-      return read()
-    } catch (error) {
-      if (before === undefined) throw error
-      problems.push(messageOf(error))
-      return before
-    }
-  }
-  return (before?: Owned): { read: Owned; problems: string[] } => {
-    const problems: string[] = []
-    const read = {
-      config: part(files.config, before?.config, problems),
-      'policy-recovery': part(files.policy, before?.['policy-recovery'], problems),
-      'verify.contract': part(() => files.contract() ?? {}, before?.['verify.contract'], problems),
-    }
-    return { read, problems }
-  }
-}
-
-/** Equal settings stay the same object, so that what depends on them is computed once. */
-const remembered = () => {
-  let last: { key: string; value: Owned } | undefined
-  return (key: string, make: () => Owned): Owned => {
-    if (last?.key !== key) last = { key, value: make() }
-    return last.value
-  }
-}
-
 export interface OwnerSettings {
   config: () => Config
   pathPolicy: () => PolicyRecovery
@@ -121,42 +66,65 @@ export interface OwnerSettings {
   refresh: () => Promise<void>
   /** Confirms the change with this digest. Throws STALE if another one waits, ILLEGAL if none does. */
   confirm: (digest: string) => Promise<WaitingChange>
-}
-
-/** The settings that were in use before, if the store knows them by their digest; else those that the files have now. */
-const keptSettings = (parts: SettingsParts, state: ConfigState | undefined, now: Owned): Owned => {
-  const text = parts.kept.read()
-  if (text === undefined || state === undefined || digestOf(text) !== state.accepted) return now
-  const kept = JSON.parse(text) as Owned
-  return { ...kept, config: parts.given(kept.config, now.config) }
+  /** A person has this command approved for always, in the file that is written next: it does not wait. */
+  approve: (command: string) => void
 }
 
 interface Held {
   parts: SettingsParts
-  readAll: ReturnType<typeof reader>
+  readAll: ReadAll
   /** In use, but for what a file allows less since. */
   accepted: Owned
   /** As stored. */
   state: ConfigState
   /** The frozen settings that were reported. */
-  frozenTold: string
+  frozenReported: string
+  /** When the files were last read by a pass that was not interrupted. */
+  readAt: Date | undefined
+  /** Commands that a person approved for always since then. */
+  approved: string[]
 }
 
-/** The text first: settings whose digest the store does not know are not trusted after a restart. */
+/**
+ * The settings that were in use before. At the first start they are those of the files. Where they are lost, nothing beyond the
+ * defaults is in use until the first pass has decided about it: the files can contain a change that waits.
+ */
+const settingsBefore = (parts: SettingsParts, state: ConfigState | undefined, now: Owned): Owned => {
+  if (state === undefined) return now
+  const text = parts.kept.read(state.accepted)
+  const kept = text === undefined || settingsDigest(text) !== state.accepted ? undefined : readKept(text)
+  const before = kept ?? defaultsOf(now)
+  return { ...before, config: parts.given(before.config, now.config) }
+}
+
+const load = async (parts: SettingsParts, readAll: ReadAll): Promise<Pick<Held, 'state' | 'accepted'>> => {
+  const { db, place } = parts
+  const before = await configStateAt(db, place)
+  const state = before ?? { place, waiting: null, rejected: [], granted: [], accepted: '', version: 0 }
+  return { state, accepted: settingsBefore(parts, before, readAll().read) }
+}
+
+/**
+ * The text first, under a name of its own: after a crash before the commit the settings that the store names are still there. Settings
+ * whose digest the store does not know are not trusted after a restart.
+ */
 const save = async (
   held: Held,
   next: Owned,
   change: Partial<ConfigState>,
   events: (tx: Queryable) => Promise<void>,
 ): Promise<void> => {
+  const { db, kept } = held.parts
   const text = JSON.stringify(next)
-  const saved = { ...held.state, ...change, accepted: digestOf(text) }
-  if (saved.accepted !== held.state.accepted) held.parts.kept.write(text)
-  await held.parts.db.transaction(async (tx) => {
-    await saveConfigState(tx, saved)
+  const saved = { ...held.state, ...change, accepted: settingsDigest(text) }
+  const isNew = saved.accepted !== held.state.accepted
+  if (isNew) kept.write(saved.accepted, text)
+  await db.transaction(async (tx) => {
+    if (!(await saveConfigState(tx, saved))) throw new StaleError(`the settings of ${saved.place} changed meanwhile`)
     await events(tx)
   })
-  Object.assign(held, { state: saved, accepted: next })
+  Object.assign(held, { state: { ...saved, version: saved.version + 1 }, accepted: next })
+  if (isNew) kept.prune(saved.accepted)
 }
 
 /** Once for each goal that has not ended, so that its story and its exported log tell it; without such a goal, once. */
@@ -171,10 +139,8 @@ const reloaded = async (tx: Queryable, keys: string[], frozen: string[]): Promis
   await tellGoals(tx, (goalId) => appendEvent(tx, { type: 'config.reloaded', goalId, payload }))
 }
 
-const keysBetween = (from: Owned, to: Owned): string[] => settingChanges(flat(from), flat(to)).map(({ key }) => key)
-
 const recordProblems = async (held: Held, problems: string[]): Promise<void> => {
-  if (digestOf(problems) === digestOf(held.state.rejected)) return
+  if (settingsDigest(problems) === settingsDigest(held.state.rejected)) return
   const fresh = problems.filter((problem) => !held.state.rejected.includes(problem))
   await save(held, held.accepted, { rejected: problems }, async (tx) => {
     for (const problem of fresh)
@@ -182,11 +148,22 @@ const recordProblems = async (held: Held, problems: string[]): Promise<void> => 
   })
 }
 
+interface Compared {
+  held: Held
+  read: Owned
+  /** In use, with what a person approved since. */
+  base: Owned
+}
+
+/** What nobody has allowed yet. */
+const undecided = ({ state }: Held, from: Owned, to: Owned): SettingChange[] =>
+  widenings(from, to).filter((change) => !state.granted.includes(settingsDigest(change)))
+
 /** Applies what allows less and keeps the rest back. */
-const hold = async (held: Held, read: Owned): Promise<void> => {
-  const next = narrowedFiles(held.accepted, read)
-  const more = widenings(next, read)
-  const waiting = { digest: digestOf(more), changes: more.map(shownChange(held.parts.redact)) }
+const hold = async ({ held, base, read }: Compared): Promise<void> => {
+  const next = narrowedFiles(base, read)
+  const more = undecided(held, next, read)
+  const waiting = { digest: settingsDigest(more), changes: more.map(shownChange(held.parts.redact)) }
   const keys = keysBetween(held.accepted, next)
   const isNew = held.state.waiting?.digest !== waiting.digest
   if (keys.length === 0 && !isNew) return
@@ -200,27 +177,40 @@ const hold = async (held: Held, read: Owned): Promise<void> => {
 
 const nothing = async (): Promise<void> => undefined
 
+/** Applies all but what is frozen; that is applied by a later pass, without a new question. */
 const take = async (held: Held, read: Owned, also: (tx: Queryable) => Promise<void> = nothing): Promise<void> => {
-  const { kept, frozen } = withFrozen(held.accepted, read, await held.parts.inUse(held.parts.db))
+  const { db, frozenKeys } = held.parts
+  const { kept, frozen } = withFrozen(held.accepted, read, await frozenKeys(db, held.accepted.config))
+  const granted = widenings(kept, read).map(settingsDigest)
   const keys = keysBetween(held.accepted, kept)
-  const told = frozen.join() === held.frozenTold
-  held.frozenTold = frozen.join()
-  if (keys.length === 0 && told && held.state.waiting === null && held.state.accepted !== '') return
-  await save(held, kept, { waiting: null }, async (tx) => {
+  const isReported = frozen.join() === held.frozenReported
+  held.frozenReported = frozen.join()
+  const isSame = keys.length === 0 && granted.join() === held.state.granted.join()
+  if (isSame && isReported && held.state.waiting === null && held.state.accepted !== '') return
+  await save(held, kept, { waiting: null, granted }, async (tx) => {
     await also(tx)
-    await reloaded(tx, keys, told ? [] : frozen)
+    await reloaded(tx, keys, isReported ? [] : frozen)
   })
 }
 
+const decide = async (compared: Compared): Promise<void> => {
+  const { held, base, read } = compared
+  const { state, accepted, parts } = held
+  if (settingsDigest(read) === settingsDigest(accepted) && state.waiting === null && state.accepted !== '') return
+  const widens = undecided(held, base, read).length > 0
+  // While something waits, nothing that allows more slips in behind it.
+  if (widens && (state.waiting !== null || (await parts.couldWrite(parts.db, held.readAt)))) return hold(compared)
+  return take(held, read)
+}
+
 const pass = async (held: Held): Promise<void> => {
+  const readAt = await storeNow(held.parts.db)
+  const approved = [...held.approved]
   const { read, problems } = held.readAll(held.accepted)
   await recordProblems(held, problems)
-  const { state, accepted, parts } = held
-  if (digestOf(read) === digestOf(accepted) && state.waiting === null && state.accepted !== '') return
-  const widens = widenings(accepted, read).length > 0
-  // While something waits, nothing that allows more slips in behind it.
-  if (widens && (state.waiting !== null || (await parts.couldWrite(parts.db)))) return hold(held, read)
-  return take(held, read)
+  await decide({ held, read, base: withApproved(held.accepted, read, approved) })
+  // Only now: a pass that failed has decided nothing about the time since the one before.
+  Object.assign(held, { readAt, approved: held.approved.filter((command) => !approved.includes(command)) })
 }
 
 const confirm = async (held: Held, digest: string): Promise<WaitingChange> => {
@@ -229,7 +219,7 @@ const confirm = async (held: Held, digest: string): Promise<WaitingChange> => {
   const { read } = held.readAll(held.accepted)
   if (waiting === null)
     throw new AppError('ILLEGAL', 'no change of the configuration waits; "unstuck status" shows what does')
-  if (waiting.digest !== digest || digestOf(widenings(held.accepted, read)) !== digest)
+  if (waiting.digest !== digest || settingsDigest(undecided(held, held.accepted, read)) !== digest)
     throw new AppError(
       'STALE',
       'the change is no longer the one that was shown; look at it again with "unstuck config confirm"',
@@ -239,6 +229,17 @@ const confirm = async (held: Held, digest: string): Promise<WaitingChange> => {
     tellGoals(tx, (goalId) => appendEvent(tx, { type: 'config.confirmed', goalId, payload: { keys, digest } })),
   )
   return waiting
+}
+
+/** What another process with this state folder has stored since counts, so the work is done again on that. */
+const onNewest = async <T>(held: Held, work: () => Promise<T>): Promise<T> => {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof StaleError)) throw error
+    Object.assign(held, await load(held.parts, held.readAll))
+    return work()
+  }
 }
 
 /** One at a time: two passes would record the same change twice. */
@@ -252,23 +253,17 @@ const queue = () => {
 }
 
 export const openOwnerSettings = async (parts: SettingsParts): Promise<OwnerSettings> => {
-  const { db, place } = parts
-  const readAll = reader(parts.files)
-  const before = await configStateAt(db, place)
-  const state: ConfigState = { waiting: null, rejected: [], accepted: '', ...before, place }
-  const held: Held = { parts, readAll, state, accepted: keptSettings(parts, before, readAll().read), frozenTold: '' }
-  const [remember, inTurn] = [remembered(), queue()]
-  const inForce = (): Owned => {
-    const { accepted } = held
-    const { read } = readAll(accepted)
-    const same = digestOf(read) === digestOf(accepted)
-    return remember(digestOf([accepted, read]), () => (same ? accepted : narrowedFiles(accepted, read)))
-  }
+  const readAll = createReadAll(parts.files)
+  const loaded = await load(parts, readAll)
+  const held: Held = { parts, readAll, ...loaded, frozenReported: '', readAt: undefined, approved: [] }
+  const [narrowed, inTurn] = [createNarrowed(), queue()]
+  const inForce = (): Owned => narrowed(held.accepted, readAll(held.accepted).read)
   return {
     config: () => inForce().config,
     pathPolicy: () => inForce()['policy-recovery'],
     contract: () => inForce()['verify.contract'],
-    refresh: () => inTurn(() => pass(held)),
-    confirm: (digest) => inTurn(() => confirm(held, digest)),
+    refresh: () => inTurn(() => onNewest(held, () => pass(held))),
+    confirm: (digest) => inTurn(() => onNewest(held, () => confirm(held, digest))),
+    approve: (command) => held.approved.push(command),
   }
 }

@@ -47,7 +47,7 @@ interface Plan {
 const kindOf = ({ kind }: GoalInput['tasks'][number], { strategy }: GoalOptions): TaskKind =>
   kind ?? (strategy === 'loop' ? 'loop' : 'code')
 
-/** What a role may not change is put back after its turn, which must not happen in a folder where a person works as well. */
+/** What a role may not change is restored after its turn, which must not happen in a folder where a person works as well. */
 const checkLoops = (input: GoalInput, options: GoalOptions): void => {
   if (options.repoMode !== 'direct') return
   const index = input.tasks.findIndex((task) => kindOf(task, options) === 'loop')

@@ -79,13 +79,14 @@ export const chooseHarness = (
   return chosen
 }
 
+export const canStartHarness = (files: Files, config: Config, name: string, path: string | undefined): boolean => {
+  const found = findHarness(config, name)
+  return found !== undefined && missingProgram(files, found, name, path) === undefined
+}
+
 /** Names of the harnesses whose programs can be started on this host now. */
 export const harnessesHere = (context: Context): string[] => {
   const config = context.config()
-  return harnessNames(config).filter((name) => {
-    const found = findHarness(config, name)
-    return (
-      found !== undefined && missingProgram(context.ports.files, found, name, context.environment.PATH) === undefined
-    )
-  })
+  const { PATH } = context.environment
+  return harnessNames(config).filter((name) => canStartHarness(context.ports.files, config, name, PATH))
 }

@@ -148,6 +148,8 @@ const recheckRest = async (given: RecheckRequest, passed: Passed): Promise<Reche
     return await recheckIn(given, { root, ports }, passed)
   } finally {
     processes.releasePorts(context.cacheDir, id)
+    // While the entry is still in progress: what its checks have changed in the owner's files must not pass for the owner's work.
+    await context.refreshSettings?.()
   }
 }
 

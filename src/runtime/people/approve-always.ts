@@ -111,7 +111,8 @@ export const approveAlways = async (
       'seen: look at the change of the configuration first, and send what it states as `seen`',
     )
   if (seen !== plan.seen) throw changedMeanwhile(path)
-  if (diff === '') return
+  // The answer of a person confirms the command as `unstuck config confirm` would, also one that the file lists already.
+  if (diff === '') return context.approveCommand?.(plan.command)
   files.mkdirSync(dirname(path), { recursive: true })
   const making = `${path}.${context.newId('new')}`
   files.writeFileSync(making, after, { mode })
@@ -119,6 +120,7 @@ export const approveAlways = async (
     // Somebody may have saved the file since it was read.
     if (digestOfText(fileOf(context).text) !== seen) throw changedMeanwhile(path)
     files.renameSync(making, path)
+    context.approveCommand?.(plan.command)
   } finally {
     files.rmSync(making, { force: true })
   }

@@ -12,7 +12,7 @@ const textsOf = (value: unknown): string[] =>
 
 const putBackText = (payload: Payload): string => {
   const [paths, reports] = [textsOf(payload.paths), textsOf(payload.reports).map((name) => `the report ${name}`)]
-  return `the ${payloadText(payload, 'role')} changed what its role may not change; put back: ${[...paths, ...reports].join(', ')}`
+  return `the ${payloadText(payload, 'role')} changed what its role may not change; restored: ${[...paths, ...reports].join(', ')}`
 }
 
 interface ShownGate {

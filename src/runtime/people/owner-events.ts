@@ -1,4 +1,4 @@
-/** The events about what only the owner decides: the files of the configuration, and doors that agents tried. */
+/** The events about what only the owner decides: the files of the configuration, and what agents tried of it. */
 import { payloadText, type EventTypes } from './event-text.ts'
 
 const listText = (value: unknown): string => (Array.isArray(value) ? value.map(String).join(', ') : '')
@@ -8,7 +8,7 @@ export const ownerEvents: EventTypes = {
     meaning:
       'a change of the configuration, the policy or the verify contract was taken over; names the keys, not the values',
     sentence: (p) =>
-      `changed settings apply: ${listText(p.keys)}${listText(p.frozen) === '' ? '' : `; kept until the runs that use them end: ${listText(p.frozen)}`}`,
+      `changed settings apply: ${listText(p.keys)}${listText(p.frozen) === '' ? '' : `; kept until no goal in progress uses them: ${listText(p.frozen)}`}`,
   },
   'config.rejected': {
     meaning: 'a file of the owner is not valid; the last valid settings stay in use',
@@ -16,7 +16,7 @@ export const ownerEvents: EventTypes = {
   },
   'config.waiting': {
     meaning:
-      'a change that would allow more appeared while an agent without a sandbox ran here; it waits for `unstuck config confirm`',
+      'a change that would allow more appeared while a program of an agent could have made it; it waits for `unstuck config confirm`',
     sentence: (p) =>
       `a change that allows more waits for you (${listText(p.keys)}): see it and confirm it with "unstuck config confirm"`,
   },
@@ -28,6 +28,6 @@ export const ownerEvents: EventTypes = {
     meaning:
       'a program that an agent started asked for what only a person may do, and was refused; so was one that hung up before it could be told from an agent',
     sentence: (p) =>
-      `${payloadText(p, 'program')}${p.hungUp === true ? '' : ', started by the agent,'} asked for ${payloadText(p, 'door')}, which only a person may do, and was refused`,
+      `${payloadText(p, 'program')}${p.hungUp === true ? '' : ', started by the agent,'} asked for ${payloadText(p, 'action')}, which only a person may do, and was refused`,
   },
 }

@@ -3,6 +3,7 @@ import { limitedAccounts } from '../../store/account.ts'
 import { listAgents } from '../../store/agent.ts'
 import { listEngines } from '../../store/engine.ts'
 import { commandRecords } from '../../store/command-record.ts'
+import { configPlace } from '../../store/config-state.ts'
 import { currentLeader, type Leader } from '../../store/leader.ts'
 import type { Queryable } from '../../store/db.ts'
 import { listEscalations } from '../../store/escalation.ts'
@@ -50,15 +51,22 @@ export interface ViewOptions {
   channels?: readonly string[]
   /** The owner's lists of commands. Absent = no command is suggested. */
   commands?: Pick<CommandLists, 'auto_approve' | 'require_human'>
+  /** Whose configuration is reported on. Absent = none. */
+  place?: string
 }
 
 /** What the views depend on besides the store. */
-export const viewOptions = (context: Pick<Context, 'config' | 'repository' | 'ports'>): ViewOptions => {
+export const viewOptions = (
+  context: Pick<Context, 'config' | 'repository' | 'ports' | 'host' | 'stateDir'>,
+): ViewOptions => {
   const { lanes, harness, limits, recovery } = context.config()
   const { hourTokens } = limits
   const queue = { lanes, failover: harness.failover ?? [], ...(hourTokens === undefined ? {} : { hourTokens }) }
   const commands = recovery ?? { auto_approve: [], require_human: [] }
-  return { find: findBranches(context), queue, channels: configuredChannels(context.config()), commands }
+  return {
+    ...{ find: findBranches(context), queue, channels: configuredChannels(context.config()), commands },
+    place: configPlace(context),
+  }
 }
 
 const nextStepView = (wait: WaitingOn | undefined) =>
@@ -211,7 +219,7 @@ const sharedFacts = async (db: Queryable, settings: QueueSettings | undefined) =
  * newest of those that have. A store keeps thousands of ended goals, and every open page asks every few seconds.
  */
 export const statusView = async (db: Queryable, ended: number, options: ViewOptions = {}) => {
-  const { find, queue: settings, channels, commands } = options
+  const { find, queue: settings, channels, commands, place } = options
   // Read first, so that a client that follows the events from here misses nothing that this view lacks.
   const lastEvent = await stableUpTo(db)
   const { goals: shown, leftOut } = await listShownGoals(db, ended)
@@ -222,7 +230,7 @@ export const statusView = async (db: Queryable, ended: number, options: ViewOpti
   const { agents, engines, limits } = queue
   const suggestions = commands === undefined ? [] : suggestedCommands(await commandRecords(db), commands)
   const undelivered = await undeliveredChannels(db, channels ?? [])
-  const notices = await noticesOf(db)
+  const notices = await noticesOf(db, place)
   return {
     ...{ at: now.toISOString(), lastEvent, goals, endedLeftOut: leftOut },
     ...{ escalations, suggestions, agents, engines, limits, undelivered, notices },

@@ -1,4 +1,4 @@
-/** The context of a run: within an iteration its settings can only become narrower; the next one begins with those of its moment. */
+/** The context of a run: within a launch its settings can only become narrower; the next launch begins with those of its moment. */
 import { narrowedSettings } from '../../domain/config-change.ts'
 import type { Context } from '../core/context.ts'
 
@@ -16,7 +16,7 @@ const narrowing = <T extends object>(now: () => T, ...under: string[]): { view: 
   }
 }
 
-export const iterationContext = (context: Context): Context => {
+export const launchSettings = (context: Context): Context => {
   // Only an engine has settings that change; elsewhere there is nothing to hold.
   if (context.refreshSettings === undefined) return context
   const config = narrowing(context.config)
@@ -27,7 +27,7 @@ export const iterationContext = (context: Context): Context => {
     config: config.view,
     pathPolicy: pathPolicy.view,
     ...(contract && { contract: contract.view }),
-    nextIteration: async () => {
+    renewSettings: async () => {
       await context.refreshSettings?.()
       for (const part of [config, pathPolicy, contract]) part?.renew()
     },

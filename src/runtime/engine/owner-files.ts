@@ -1,0 +1,187 @@
+/** The settings in the owner's three files as one value: how they are read, compared, narrowed and kept. No store here. */
+import { createHash } from 'node:crypto'
+import type { Config } from '../../config.ts'
+import { configSchema } from '../../config-schema.ts'
+import { narrowedSettings, settingChanges, type SettingChange } from '../../domain/config-change.ts'
+import { messageOf } from '../../errors.ts'
+import { readKeptConfig } from '../../kept-config.ts'
+import { readOwnerFile } from '../../owner-file.ts'
+import {
+  defaultPolicyRecovery,
+  policyRecoverySchema,
+  type PolicyRecovery,
+} from '../../recovery/policy/recovery-policy.ts'
+import { parseJson, valueAt } from '../../validation.ts'
+import { parseContract, type VerifyContract } from '../checks/verify-contract.ts'
+
+/** The text of a file; undefined = there is none. */
+export type ReadFileText = (path: string) => string | undefined
+
+/** Each reader throws CONFIG_INVALID with file, key and reason. */
+export interface OwnerFiles {
+  config: (read: ReadFileText) => Config
+  policy: (read: ReadFileText) => PolicyRecovery
+  /** Undefined = there is no contract. */
+  contract: (read: ReadFileText) => VerifyContract | undefined
+}
+
+/** Under the names of the files, so that a key names its file. */
+export interface Owned {
+  config: Config
+  'policy-recovery': PolicyRecovery
+  'verify.contract': VerifyContract
+}
+
+const fileNames = ['config', 'policy-recovery', 'verify.contract'] as const
+
+export const settingsDigest = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('hex')
+
+const flat = ({ config, ...files }: Owned): object => ({ ...config, ...files })
+
+export const narrowedFiles = (before: Owned, after: Owned): Owned => ({
+  config: narrowedSettings(before.config, after.config),
+  'policy-recovery': narrowedSettings(before['policy-recovery'], after['policy-recovery'], 'policy-recovery'),
+  'verify.contract': narrowedSettings(before['verify.contract'], after['verify.contract'], 'verify.contract'),
+})
+
+export const widenings = (before: Owned, after: Owned): SettingChange[] =>
+  settingChanges(flat(before), flat(after)).filter(({ direction }) => direction === 'widening')
+
+export const keysBetween = (from: Owned, to: Owned): string[] =>
+  settingChanges(flat(from), flat(to)).map(({ key }) => key)
+
+/** Parses again only when a text has changed: settings are asked for at every use. */
+const whenChanged = <T>(load: (read: ReadFileText) => T): (() => T) => {
+  let last: { texts: Map<string, string | undefined>; outcome: () => T } | undefined
+  return () => {
+    if (last !== undefined && [...last.texts].every(([path, text]) => readOwnerFile(path) === text))
+      return last.outcome()
+    last = undefined
+    const texts = new Map<string, string | undefined>()
+    const read: ReadFileText = (path) => {
+      const text = readOwnerFile(path)
+      texts.set(path, text)
+      return text
+    }
+    const outcome = ((): (() => T) => {
+      try {
+        const value = load(read)
+        return () => value
+      } catch (error) {
+        return () => {
+          throw error
+        }
+      }
+    })()
+    // Without a text (it cannot be read) nothing shows whether it has changed.
+    if (texts.size > 0) last = { texts, outcome }
+    return outcome()
+  }
+}
+
+export type ReadAll = (before?: Owned) => { read: Owned; problems: string[] }
+
+const noContract: VerifyContract = {}
+
+/** Reads all files; of one that is not valid the part in use stays. */
+export const createReadAll = (files: OwnerFiles): ReadAll => {
+  const [config, policy, contract] = [whenChanged(files.config), whenChanged(files.policy), whenChanged(files.contract)]
+  const part = <T>(read: () => T, before: T | undefined, problems: string[]): T => {
+    try {
+      return read()
+    } catch (error) {
+      if (before === undefined) throw error
+      problems.push(messageOf(error))
+      return before
+    }
+  }
+  return (before) => {
+    const problems: string[] = []
+    const read = {
+      config: part(config, before?.config, problems),
+      'policy-recovery': part(policy, before?.['policy-recovery'], problems),
+      'verify.contract': part(() => contract() ?? noContract, before?.['verify.contract'], problems),
+    }
+    return { read, problems }
+  }
+}
+
+/** What both allow, computed again only when one of the two has changed. */
+export const createNarrowed = (): ((before: Owned, after: Owned) => Owned) => {
+  let last: { before: Owned; after: Owned; both: Owned } | undefined
+  const isLast = (before: Owned, after: Owned): boolean =>
+    last?.before === before && fileNames.every((name) => last?.after[name] === after[name])
+  return (before, after) => {
+    if (last === undefined || !isLast(before, after)) {
+      const both = settingsDigest(before) === settingsDigest(after) ? before : narrowedFiles(before, after)
+      last = { before, after, both }
+    }
+    return last.both
+  }
+}
+
+/** A copy with this value at the path; undefined removes the key. */
+export const withValue = (target: object, [key = '', ...rest]: readonly string[], value: unknown): object => {
+  const inner = (target as Record<string, unknown>)[key]
+  const next = rest.length === 0 ? value : withValue(inner ?? {}, rest, value)
+  const { [key]: _before, ...others } = target as Record<string, unknown>
+  return next === undefined ? others : { ...target, [key]: next }
+}
+
+/** `harness.codex` as it is in a loaded configuration. */
+const pathOfKey = (key: string): string[] => {
+  const [first = '', ...rest] = key.split('.')
+  return first === 'harness' ? [first, 'named', ...rest] : [first, ...rest]
+}
+
+/** The new settings with these keys as they were; `frozen`: those that would have changed. */
+export const withFrozen = (before: Owned, after: Owned, keys: readonly string[]): { kept: Owned; frozen: string[] } => {
+  const frozen = keys.filter((key) => {
+    const [old, now] = [before, after].map(({ config }) => valueAt(config, pathOfKey(key)) ?? null)
+    return settingsDigest(old) !== settingsDigest(now)
+  })
+  const config = frozen.reduce<object>(
+    (next, key) => withValue(next, pathOfKey(key), valueAt(before.config, pathOfKey(key))),
+    after.config,
+  )
+  return { kept: frozen.length === 0 ? after : { ...after, config: config as Config }, frozen }
+}
+
+/** With those commands that a person approved for always, and that the file lists. */
+export const withApproved = (before: Owned, read: Owned, commands: readonly string[]): Owned => {
+  const section = before.config.recovery ?? configSchema.parse({ recovery: {} }).recovery
+  const listed = read.config.recovery?.auto_approve ?? []
+  const added = commands.filter((command) => listed.includes(command) && !section?.auto_approve.includes(command))
+  if (section === undefined || added.length === 0) return before
+  const recovery = { ...section, auto_approve: [...section.auto_approve, ...added] }
+  return { ...before, config: { ...before.config, recovery } }
+}
+
+/** What the defaults and the files both allow: for an engine that no longer knows which settings were in use. */
+export const defaultsOf = (files: Owned): Owned =>
+  narrowedFiles(
+    { config: configSchema.parse({}), 'policy-recovery': defaultPolicyRecovery, 'verify.contract': noContract },
+    files,
+  )
+
+const keptContract = (value: unknown): VerifyContract | undefined => {
+  try {
+    return parseContract('kept', JSON.stringify(value))
+  } catch {
+    return undefined // another version wrote it
+  }
+}
+
+/** Settings that were kept as JSON. Undefined = this version cannot read them. */
+export const readKept = (text: string): Owned | undefined => {
+  const json = parseJson(text)
+  if (!json.ok) return undefined
+  const kept = json.value as Partial<Owned> | null
+  const config = readKeptConfig(kept?.config)
+  const policy = policyRecoverySchema.safeParse(kept?.['policy-recovery'])
+  const contract = keptContract(kept?.['verify.contract'])
+  if (config === undefined || contract === undefined || !policy.success) return undefined
+  const { $schema: _schema, replaceDefaultCommandDrivenAllowedPathRules: _replace, ...rules } = policy.data
+  return { config, 'policy-recovery': { ...defaultPolicyRecovery, ...rules }, 'verify.contract': contract }
+}
