@@ -20,7 +20,7 @@ import { proposedCommandOf, type Proposal } from '../../src/recovery/proposal/pr
 import { answerQuestion } from '../../src/runtime/people/answer-question.ts'
 import { showAlwaysChange } from '../../src/runtime/people/approve-always.ts'
 import { inboxView } from '../../src/runtime/people/inbox.ts'
-import { json, sql } from '../../src/store/db.ts'
+import { json, mustSucceed, sql } from '../../src/store/db.ts'
 import { getEscalation, listEscalations } from '../../src/store/escalation.ts'
 import { getProposal, insertProposal, moveProposal } from '../../src/store/recovery-proposal.ts'
 import { openTestStore, type Store } from './store.ts'
@@ -71,8 +71,12 @@ const asked = async () => {
     },
   })
   if (proposal === undefined) throw new Error('no proposal')
-  await moveProposal(store.db, id, { from: ['open'], to: 'asked' })
-  const choices = proposalChoices(proposal, { id: task }, proposedCommandOf(body, 'primary'))
+  mustSucceed(await moveProposal(store.db, proposal, 'escalated'))
+  const choices = proposalChoices(
+    proposal,
+    { id: task },
+    { proposed: proposedCommandOf(body, 'primary'), place: 'clone' },
+  )
   await store.db.query(
     sql`update escalation set kind = 'recovery_approval_required', choices = ${json(choices)}::jsonb where id = ${question.id}`,
   )
