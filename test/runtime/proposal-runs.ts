@@ -69,7 +69,7 @@ export interface ProposalRuns {
   /** How often the command of each run was started. */
   started: Map<string, number>
   /** The section `recovery`, which may change under a run; undefined = absent. */
-  settings: { recovery?: object; workspace?: object }
+  settings: { recovery?: object; workspace?: object; exitOf?: (command: string) => number }
   found: ChangeList
   /** Tasks of a new goal, each with a run of its own. */
   runs: (count?: number) => Promise<RunContext[]>
@@ -77,7 +77,8 @@ export interface ProposalRuns {
   again: (run: RunContext) => Promise<RunContext>
   /** The same for an engine that dies before step `at`. */
   mortal: (run: RunContext, at: number) => Promise<{ run: RunContext; steps: () => number }>
-  propose: (run: RunContext, body?: Proposal, digest?: string) => Promise<RecoveryProposal>
+  /** `failing`: the check that fails. */
+  propose: (run: RunContext, body?: Proposal, digest?: string, failing?: string) => Promise<RecoveryProposal>
   /** What the ladder chooses for the first command of the proposal. */
   chosen: (run: RunContext, proposal: RecoveryProposal) => Promise<ChosenRecovery<ActionOf<'run_proposed'>>>
   close: () => Promise<void>
@@ -93,12 +94,14 @@ export const openProposalRuns = async (): Promise<ProposalRuns> => {
   const found = { base: 'base', tree: 'tree', changes: [], nestedRepositories: [], leftOut: [] } as ChangeList
   let taken = 0
   const contextOf = (step: () => void = () => undefined): Context => {
-    const runCommand = async (dir: string) => {
+    const runCommand = async (dir: string, { argv }: { argv: readonly string[] }) => {
       step()
-      const id = dir.split('/').at(-3) ?? ''
-      started.set(id, (started.get(id) ?? 0) + 1)
+      const [kind, id = ''] = [dir.split('/').at(-2), dir.split('/').at(-3)]
+      if (kind === 'proposed') started.set(id, (started.get(id) ?? 0) + 1)
       step()
-      return { exitCode: 0, signal: null, timedOut: false, durationMs: 1, stdout: '', stderr: '' }
+      const text = argv[1] === '-c' ? (argv[2] ?? '') : argv.join(' ')
+      const exitCode = settings.exitOf?.(text) ?? 0
+      return { exitCode, signal: null, timedOut: false, durationMs: 1, stdout: '', stderr: '' }
     }
     const git = {
       ...realPorts.git,
@@ -106,8 +109,15 @@ export const openProposalRuns = async (): Promise<ProposalRuns> => {
       buildTree: async (_shadow: unknown, { base }: { base: string }) => base,
       revertFiles: async () => undefined,
       seedCaches: async () => false,
+      buildCommit: async () => 'commit',
+      removeWorkspace: async () => undefined,
+      createWorkspace: async () => undefined,
+      laySubmodules: async () => ({ laid: [], missing: [] }),
+      copyFiles: async () => ({}),
+      prepareDependencies: async () => ({}),
     }
-    const config = () => loadConfig({ root: top, environment: {}, readFile: () => JSON.stringify(settings) })
+    const config = () =>
+      loadConfig({ root: top, environment: {}, readFile: () => JSON.stringify({ ...settings, exitOf: undefined }) })
     return {
       ...store.context,
       ...{ db: dying(store.db, step), config, stateDir: top, repository: { root: top }, shadow: {} },
@@ -150,18 +160,25 @@ export const openProposalRuns = async (): Promise<ProposalRuns> => {
       }
       return { run: await runOf(run.id, contextOf(step)), steps: () => steps }
     },
-    propose: async (run, body = proposalOf(), digest = run.run.id) => {
+    propose: async (run, body = proposalOf(), digest = run.run.id, failing = check) => {
       const stored = await storeProposal(run, {
         ...{ digest, source: 'agent', body, offsetStated: 'Z', problem: null, flag: null },
-        failing: { command: check, signature: 'as before' },
+        failing: { command: failing, signature: 'as before' },
       })
       if (stored === undefined) throw new Error('the proposal was there before')
       return stored
     },
-    chosen: async ({ context, run }, { id, body }) => {
+    chosen: async ({ context, run }, { id, body, failing }) => {
       const { confidence: _, ...proposed } = proposedCommandOf(body as Proposal, 'primary') ?? { confidence: 'low' }
       const { diagnosis, step } = await chooseStoredRecovery(context, run, {
-        ...{ kind: 'proposal', proposal: id, ...proposed, approvedBy: 'auto', check, signature: 'as before' },
+        ...{
+          kind: 'proposal',
+          proposal: id,
+          ...proposed,
+          approvedBy: 'auto',
+          check: failing.command,
+          signature: 'as before',
+        },
       } as Parameters<typeof chooseStoredRecovery>[2])
       if (step.kind !== 'recover') throw new Error(step.reason)
       return { diagnosis, step } as ChosenRecovery<ActionOf<'run_proposed'>>

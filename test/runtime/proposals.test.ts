@@ -1,7 +1,14 @@
 /** Recovery proposals between their decision and their outcome, on a real store: parallel tasks, narrowed lists, lost runs, killed engines. */
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { RecoveryProposal } from '../../src/domain/recovery-proposal.ts'
 import type { RunContext } from '../../src/runtime/core/run-context.ts'
+import { proposedCommandOf } from '../../src/recovery/proposal/proposal.ts'
+import { proposalFile } from '../../src/runtime/agent/start-launch.ts'
+import { proposalQuestion } from '../../src/runtime/core/proposal-question.ts'
+import { verifyUnchanged } from '../../src/runtime/run/no-change.ts'
+import { listEscalations } from '../../src/store/escalation.ts'
+import { makeCheckWorkspace } from '../../src/runtime/run/check-workspace.ts'
 import { continueProposal } from '../../src/runtime/run/continue-proposal.ts'
 import { intendProposed, runProposed } from '../../src/runtime/run/run-proposal.ts'
 import { resolveProposed } from '../../src/runtime/run/settle-proposals.ts'
@@ -28,6 +35,7 @@ afterAll(async () => place.close())
 beforeEach(() => {
   place.settings.recovery = { auto_approve: [command], cooldown_seconds: 0 }
   delete place.settings.workspace
+  delete place.settings.exitOf
 })
 
 const passed = { results: [{ command: check, exitCode: 0, source: 'task', durationMs: 1 }] } as never
@@ -126,15 +134,25 @@ test('two proposals of the same command run it once in a clone', async () => {
   expect(ran(run)).toBe(2)
 })
 
-test('a set-up that fails is repaired like a check, by the command that its failure is about', async () => {
+test('a set-up that fails is repaired like a check: the command runs before it is tried again, in each clone once', async () => {
   const [run] = (await place.runs()) as [RunContext]
-  place.settings.workspace = { setup: check }
-  const proposal = await place.propose(run)
+  const setup = 'make env'
+  place.settings.workspace = { setup }
+  const tried: string[] = []
+  place.settings.exitOf = (text) => (tried.push(text), text === setup && tried.at(-2) !== command ? 1 : 0)
+  const proposal = await place.propose(run, proposalOf(), setup, setup)
+  // Without an approved command nothing has changed, so the set-up is not tried again.
+  expect(await makeCheckWorkspace(run, place.found, 1)).toMatchObject({ kind: 'check', check: { command: setup } })
+  expect(tried).toEqual([setup])
   await intend(run, proposal.id)
-  await runProposed(run, place.found)
-  // A set-up that passes is in no result; another check fails after it.
-  await settled(run, { results: [], failed: failedCheck('npm run lint') })
-  expect(await stateOf(proposal.id)).toBe('succeeded')
+  for (let clone = 0; clone < 2; clone += 1) {
+    tried.length = 0
+    expect(await makeCheckWorkspace(run, place.found, 1)).toBeUndefined()
+    expect(tried).toEqual([setup, command, setup])
+    // A set-up that passes is in no result; another check fails after it.
+    await settled(run, { results: [], failed: failedCheck('npm run lint') })
+    expect(await stateOf(proposal.id)).toBe('succeeded')
+  }
 })
 
 test('an open proposal of a lost run is taken over with what that run had decided, and not counted twice', async () => {
@@ -163,6 +181,40 @@ test('free texts of a proposal are stored without secrets', async () => {
   )
   expect(JSON.stringify(body)).not.toContain(token)
   expect(body).toMatchObject({ diagnosis: { root_cause: 'the token [redacted] is refused' }, recovery: { command } })
+})
+
+test('an agent that changed nothing because its environment is broken is heard as well', async () => {
+  const [run] = (await place.runs()) as [RunContext]
+  mkdirSync(run.paths.agentDir, { recursive: true })
+  writeFileSync(proposalFile(run), JSON.stringify(proposalOf()))
+  const report = { results: [], findings: [], failed: failedCheck() }
+  const planned = { commands: [check], fromContract: new Set<string>() }
+  const unchanged = { planned, dropped: [], check: async () => report }
+  expect(await verifyUnchanged(run, unchanged)).toBe('on')
+  expect(await recoveries(run)).toEqual([['acting', '']])
+  await runProposed(run, place.found)
+  expect(ran(run)).toBe(1)
+  // Without effect the same checks lead on to a person, as for any other work.
+  expect(await verifyUnchanged(await place.again(run), unchanged)).toBe('ended')
+  const [question] = await listEscalations(place.store.db, { goalId: run.goal.id, pendingOnly: true })
+  expect(question?.kind).toBe('recovery_failed')
+})
+
+test('in direct mode nothing is repeated, and the question says where the command would run', async () => {
+  const [run] = (await place.runs()) as [RunContext]
+  const direct: RunContext = { ...run, goal: { ...run.goal, repoMode: 'direct' } }
+  const proposal = await place.propose(run)
+  await intend(direct, proposal.id)
+  expect(await runProposed(direct, place.found)).toBe(true)
+  await settled(direct, passed)
+  expect(await runProposed(direct, place.found)).toBe(false)
+  expect(ran(run)).toBe(1)
+  const proposed = proposedCommandOf(proposalOf(), 'primary')
+  const asked = { kind: 'recovery_approval_required', reason: 'r', evidence: 'e', proposed } as const
+  const textIn = (where: 'clone' | 'folder'): string =>
+    JSON.stringify(proposalQuestion(proposal, run.task, { ...asked, place: where }))
+  expect(textIn('folder')).not.toContain('clone')
+  expect(textIn('clone')).not.toContain('your folder')
 })
 
 /** Everything from the decision to the judged effect, as far as the engine lives. */
