@@ -80,7 +80,11 @@ export interface ProposalRuns {
   /** `failing`: the check that fails. */
   propose: (run: RunContext, body?: Proposal, digest?: string, failing?: string) => Promise<RecoveryProposal>
   /** What the ladder chooses for the first command of the proposal. */
-  chosen: (run: RunContext, proposal: RecoveryProposal) => Promise<ChosenRecovery<ActionOf<'run_proposed'>>>
+  chosen: (
+    run: RunContext,
+    proposal: RecoveryProposal,
+    approvedBy: string,
+  ) => Promise<ChosenRecovery<ActionOf<'run_proposed'>>>
   close: () => Promise<void>
 }
 
@@ -168,7 +172,7 @@ export const openProposalRuns = async (): Promise<ProposalRuns> => {
       if (stored === undefined) throw new Error('the proposal was there before')
       return stored
     },
-    chosen: async ({ context, run }, { id, body, failing }) => {
+    chosen: async ({ context, run }, { id, body, failing }, approvedBy) => {
       const { confidence: _, ...proposed } = proposedCommandOf(body as Proposal, 'primary') ?? { confidence: 'low' }
       const { diagnosis, step } = await chooseStoredRecovery(context, run, {
         ...{

@@ -43,9 +43,9 @@ const settled = (run: RunContext, seen: Parameters<typeof resolveProposed>[2]): 
   run.context.db.transaction((tx) => resolveProposed(tx, run, seen))
 const stateOf = async (id: string) => (await getProposal(place.store.db, id))?.state
 const ran = (run: RunContext): number => place.started.get(run.run.id) ?? 0
-const intend = async (run: RunContext, id: string): Promise<void> => {
+const intend = async (run: RunContext, id: string, by = 'auto'): Promise<void> => {
   const proposal = await getProposal(run.context.db, id)
-  if (proposal !== undefined) await intendProposed(run, await place.chosen(run, proposal))
+  if (proposal !== undefined) await intendProposed(run, await place.chosen(run, proposal, by))
 }
 const recoveries = async ({ goal }: RunContext) =>
   (await listRecoveries(place.store.db, goal.id)).map(({ status, detail }) => [status, detail])
@@ -70,12 +70,13 @@ test.each([
 })
 
 test.each([
-  ['switched off', { enabled: false, auto_approve: [command] }],
-  ['narrowed', { auto_approve: [] }],
-])('a command whose lists were %s after the decision does not run, and is decided again', async (_, recovery) => {
+  ['switched off', { enabled: false, auto_approve: [command] }, 'auto'],
+  ['switched off, though a person approved it,', { enabled: false }, 'ada'],
+  ['narrowed', { auto_approve: [] }, 'auto'],
+])('a command whose lists were %s after the decision does not run, and is decided again', async (_, recovery, by) => {
   const [run] = (await place.runs()) as [RunContext]
   const proposal = await place.propose(run)
-  await intend(run, proposal.id)
+  await intend(run, proposal.id, by)
   place.settings.recovery = recovery
   expect(await runProposed(run, place.found)).toBe(false)
   await settled(run, { results: [], failed: failedCheck() })

@@ -17,12 +17,7 @@ const runIn = async (from: Record<string, string>, to: (dir: string) => void, ke
   const dir = await workspaceOf(scene)
   put(dir, from)
   const place = { base: scene.head, workTree: dir, indexFile: scene.index }
-  const ran = await runUndone(
-    { ports: realPorts, shadow: scene.shadow } as never,
-    place,
-    async () => (to(dir), ended),
-    keeps,
-  )
+  const ran = await runUndone({ ports: realPorts, shadow: scene.shadow }, place, async () => (to(dir), ended), keeps)
   return {
     ...ran,
     text: (path: string) => (existsSync(join(dir, path)) ? readFileSync(join(dir, path), 'utf8') : undefined),
