@@ -179,7 +179,7 @@ export const openProposalRuns = async (): Promise<ProposalRuns> => {
           kind: 'proposal',
           proposal: id,
           ...proposed,
-          approvedBy: 'auto',
+          approvedBy,
           check: failing.command,
           signature: 'as before',
         },

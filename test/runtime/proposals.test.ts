@@ -50,6 +50,14 @@ const intend = async (run: RunContext, id: string, by = 'auto'): Promise<void> =
 const recoveries = async ({ goal }: RunContext) =>
   (await listRecoveries(place.store.db, goal.id)).map(({ status, detail }) => [status, detail])
 
+/** As if the engine had ended while the last command ran. */
+const interruptLast = async (run: RunContext): Promise<void> => {
+  const last = (await executionsOf(place.store.db, { taskId: run.task.id })).at(-1)
+  await place.store.db.query(
+    sql`update recovery_execution set state = 'started', ended_at = null where id = ${last?.id}`,
+  )
+}
+
 const four = async () => {
   const runs = await place.runs(4)
   const all: { run: RunContext; proposal: RecoveryProposal }[] = []
@@ -121,6 +129,17 @@ test('a repetition in a later clone counts for no number, also when it is interr
   expect(ran(run)).toBe(6)
   expect(await record()).toMatchObject([{ worked: 1, failed: 0 }])
   expect(await proposalNumbers(place.store.db)).toEqual(before)
+})
+
+test('a command that runs again after a restart, and is interrupted then, is not asked about: its first outcome is known', async () => {
+  const [run] = (await place.runs()) as [RunContext]
+  const proposal = await place.propose(run)
+  await intend(run, proposal.id)
+  for (let clone = 0; clone < 2; clone += 1) expect(await runProposed(run, place.found)).toBe(true)
+  await interruptLast(run)
+  expect(await runProposed(run, place.found)).toBe(true)
+  await settled(run, passed)
+  expect([ran(run), await stateOf(proposal.id)]).toEqual([3, 'succeeded'])
 })
 
 test('two proposals of the same command run it once in a clone', async () => {
@@ -243,6 +262,7 @@ test('an engine that is killed before any statement, commit or command: the comm
     const end = isOver ? first : await wholeWay(await place.again(run), id)
     const executions = await executionsOf(place.store.db, { taskId: run.task.id })
     expect(executions.filter(({ repetition }) => !repetition).length, `killed before step ${at}`).toBe(1)
+    expect(executions.filter(({ repetition, effect }) => repetition && effect !== null)).toEqual([])
     if (stored.some(({ state }) => state === 'started')) {
       expect([end, ran(run), executions[0]?.state], `killed before step ${at}`).toEqual(['asked', before, 'unknown'])
       seen.asked += 1

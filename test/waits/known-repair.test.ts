@@ -60,7 +60,7 @@ const built = (out: string) => ({
 
 const trees: Record<string, Broken> = {
   'ENOENT.*dist: the file that a build makes is not there': {
-    folder: 'dist',
+    folder: 'output',
     files: { ...built('dist'), 'check.js': "require('node:fs').readFileSync('dist/made.js')" },
     ...{ check: 'node check.js', repair: 'npm run build' },
   },
@@ -141,8 +141,9 @@ process.exit(spawnSync('${process.execPath}', ['${join(import.meta.dirname, '../
   },
   'ENOMEM: more memory than there is': {
     folder: 'enomem',
-    script: `require('node:v8').setFlagsFromString('--max-old-space-size=16')
-const all = []; for (;;) all.push(new Array(1e5).fill({}))`,
+    script: `const { spawnSync } = require('node:child_process')
+const program = 'const all = []; for (;;) all.push(new Array(1e5).fill({}))'
+process.exit(spawnSync('${process.execPath}', ['--max-old-space-size=16', '-e', program], { stdio: 'inherit' }).status ?? 1)`,
     says: /memory/,
   },
 }
