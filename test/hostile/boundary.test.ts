@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { user } from '../workspace/scene.ts'
-import { expectDone, expectOneQuestion, holders, openScene, type Scene } from './scene.ts'
+import { expectDone, expectOneQuestion, until, holders, openScene, type Scene } from './scene.ts'
 
 let scene: Scene
 afterEach(async () => scene.clear())
@@ -23,7 +23,7 @@ test('secrets of the environment are in no file of the engine, and what nobody l
   const root = join(scene.stateDir, 'runs', run)
   const names = JSON.parse(readFileSync(join(root, 'agent', 'names.json'), 'utf8')) as string[]
   expect(names).toContain('ANTHROPIC_API_KEY')
-  expect(names.filter((name) => /^(AWS_|UNSTUCK_(?!RUN|LAUNCH|PORT))/.test(name))).toEqual([])
+  expect(names.filter((name) => /^(AWS_|UNSTUCK_(?!RUN|LAUNCH|PORT|ENGINE_FILE))/.test(name))).toEqual([])
   const token = readFileSync(join(scene.stateDir, 'token'), 'utf8').trim()
   await scene.stop()
   expect(holders(scene.stateDir, '[redacted]')).not.toEqual([])
@@ -66,12 +66,19 @@ test('programs that an agent leaves in its work are not found through a relative
   expect((await scene.cli('stop')).exitCode).toBe(0)
 })
 
-test("the owner's checkout is believed at once, also when an agent wrote there by absolute path", async () => {
-  // What holds today in local mode (SPEC §8: the owner's checkout is a trusted source), kept here so that a change is seen.
+test("a configuration that an agent wrote into the owner's checkout waits until the owner confirms it", async () => {
   scene = await openScene(['config'], {
     config: { deniedPaths: ['denied.txt'], env: ['HOSTILE_THEIRS'] },
     environment: { HOSTILE_THEIRS: '1' },
   })
-  expectDone(await scene.work())
+  const goal = await scene.work()
+  await expectOneQuestion(scene, goal, /outside the task's rules: .*denied\.txt/)
+  const { stdout } = await scene.cli('config', 'confirm')
+  expect(stdout).toMatch(/deniedPaths\n +- \["denied.txt"\]\n +\+ \[\]/)
+  const [, digest = ''] = /digest (\S+)/.exec(stdout) ?? []
+  expect(await scene.cli('config', 'confirm', '--digest', digest)).toMatchObject({ exitCode: 0 })
+  await scene.api(`/tasks/${goal.tasks[0]?.id}/retry`, {})
+  const decided = async () => (await scene.status()).goals.find(({ state }) => !['active', 'planning'].includes(state))
+  expectDone(await until(decided, 'the retried goal'))
   await scene.expectUnharmed((path) => path === '.unstuck/config.json')
 })

@@ -24,7 +24,6 @@ import type { DoctorView, GoalRequest, GoalView, StatusView, EventView } from '.
 import { serve, type Served } from '../../src/api/serve.ts'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import { goalEnded } from '../../src/domain/goal.ts'
-import { goalExports } from '../../src/domain/export-folder.ts'
 import { processesWithEnvironment } from '../../src/platform/process.ts'
 import { removeFolder } from '../../src/workspace/remove-folder.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
@@ -79,16 +78,12 @@ type Task = GoalRequest['input']['tasks'][number]
 
 const digest = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex').slice(0, 16)
 
-/** Unstuck adds its exports to this list, which is never committed. */
-const excludes = '.git/info/exclude'
-
 const described = (path: string): string => {
   const found = lstatSync(path)
   if (found.isSymbolicLink()) return `link ${readlinkSync(path)}`
   if (!found.isFile()) return 'other'
   const content = readFileSync(path)
-  const foreign = path.endsWith(`/${excludes}`) ? content.toString().replace(`${goalExports.ignored}\n`, '') : content
-  return `${(found.mode & 0o7777).toString(8)} ${digest(foreign)}`
+  return `${(found.mode & 0o7777).toString(8)} ${digest(content)}`
 }
 
 /** Objects may be added to a repository, our own branches with their logs, and the exports of goals; nothing else. */

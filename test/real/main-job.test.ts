@@ -118,10 +118,10 @@ const tasks = {
   ],
 }
 
-/** Every file of the checkout with its content; git's own folder counts by what a user sees of it: settings and hooks. */
+/** Every file of the checkout but the exports, with its content; git's own folder counts by what a user sees of it: settings and hooks. */
 const contentOf = (folder: string): Map<string, string> => {
   const seen = (path: string): boolean =>
-    !path.startsWith('.git/') || /^\.git\/(?:config|HEAD|hooks\/.*|info\/.*)$/.test(path)
+    !/^\.git\/|^\.unstuck\/loops\//.test(path) || /^\.git\/(?:config|HEAD|hooks\/.*|info\/.*)$/.test(path)
   return new Map(
     readdirSync(folder, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())

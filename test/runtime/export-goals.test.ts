@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   readFileSync,
   readdirSync,
+  renameSync,
   realpathSync,
   rmSync,
   statSync,
@@ -179,11 +180,7 @@ describe('a goal with a run and a question', () => {
       ...['escalation.json', 'events.jsonl', 'state.json', 'usage.jsonl'],
     ])
     expect(statSync(file('events.jsonl')).mode & 0o777).toBe(0o600)
-    expect(
-      readFileSync(join(root, '.git/info/exclude'), 'utf8')
-        .split('\n')
-        .filter((line) => line.includes('loops')),
-    ).toEqual(['/.unstuck/loops/'])
+    expect(readFileSync(join(root, '.git/info/exclude'), 'utf8')).not.toContain('loops')
   })
 })
 
@@ -362,6 +359,20 @@ describe('after the first export', () => {
     await createGoalExportJob()(contextOf())
     expect(ids()).toEqual(await storedIds())
   })
+})
+
+test('a repository that was moved away is not made again, and one that was replaced ignores the exports', async () => {
+  await activeGoal(db, 'g', [{}])
+  renameSync(root, `${root}.away`)
+  await job(contextOf())
+  expect([existsSync(root), warnings]).toEqual([false, []])
+  renameSync(`${root}.away`, root)
+  rmSync(join(root, '.git'), { recursive: true })
+  user(root, 'init', '-q', '-b', 'main')
+  later(61_000)
+  await job(contextOf())
+  user(root, 'add', '-A')
+  expect([existsSync(file('state.json')), user(root, 'ls-files', '.unstuck')]).toEqual([true, ''])
 })
 
 describe('in the way', () => {

@@ -28,6 +28,16 @@ export const excludeFromGit = ({ ports: { files } }: Context, commonDir: string,
 }
 
 /**
+ * Lets git ignore everything in a folder of ours, this list included. The list is in the folder itself, so it also holds in a repository that
+ * was made again, and nothing of the owner's is changed.
+ */
+export const ignoreAllIn = (files: Files, folder: string): void => {
+  const list = join(folder, '.gitignore')
+  const text = '# Exports of Unstuck\n*\n'
+  if (!isOwnPlace(files, list) || readIfFile(files, list) !== text) replaceFile(files, list, text, 0o644)
+}
+
+/**
  * Replaces a file in one step, so that no reader and no crash sees half of it. The temporary file is always new: a link that was planted in
  * its place would be followed.
  */

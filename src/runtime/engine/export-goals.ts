@@ -33,7 +33,7 @@ import {
 import { getProposal } from '../../store/recovery-proposal.ts'
 import type { Context, Logger } from '../core/context.ts'
 import { readIfFile } from '../core/files.ts'
-import { excludeFromGit, isOwnPlace, replaceFile } from '../core/owner-export.ts'
+import { ignoreAllIn, isOwnPlace, replaceFile } from '../core/owner-export.ts'
 import type { Leadership } from './leadership.ts'
 import {
   escalationText,
@@ -125,16 +125,15 @@ const folderOf = ({ ports: { files }, repository: { root } }: Context, goalId: s
   return [dirname(loops), loops, folder].every((path) => isOwnPlace(files, path)) ? folder : undefined
 }
 
-const writeFiles = (context: Context, commonDir: string, folder: string, texts: Map<string, string>): void => {
-  const { files } = context.ports
+const writeFiles = ({ ports: { files }, repository }: Context, folder: string, texts: Map<string, string>): void => {
   const changed = [...texts].filter(([name, text]) => {
     const path = join(folder, name)
     return !isOwnPlace(files, path) || readIfFile(files, path) !== text
   })
-  if (changed.length === 0) return
-  if (!excludeFromGit(context, commonDir, goalExports.ignored))
-    throw new Error('the list info/exclude of git is a link')
+  // A repository that was moved away must not be made again: its owner could not move it back.
+  if (changed.length === 0 || !files.existsSync(repository.root)) return
   files.mkdirSync(folder, { recursive: true })
+  ignoreAllIn(files, dirname(folder))
   for (const [name, text] of changed) replaceFile(files, join(folder, name), text, fileMode)
 }
 
@@ -180,7 +179,7 @@ const questionOf = async (
   }
 }
 
-const exportGoal = async (context: Context, commonDir: string, goalId: string): Promise<void> => {
+const exportGoal = async (context: Context, goalId: string): Promise<void> => {
   const { db } = context
   const place = await readWritten(context, goalId)
   const goal = await getGoal(db, goalId)
@@ -194,7 +193,7 @@ const exportGoal = async (context: Context, commonDir: string, goalId: string): 
   const question = await questionOf(context, goalId)
   if (question !== undefined) all.set('escalation.json', escalationText(question))
   try {
-    writeFiles(context, commonDir, place.folder, all)
+    writeFiles(context, place.folder, all)
   } catch (error) {
     return reportOnce(context, goalId, messageOf(error)) // as above
   }
@@ -232,7 +231,7 @@ export const createGoalExportJob = (): GoalExportJob => {
     }
     stopTimer?.()
     stopTimer = undefined
-    for (const goalId of news.goals) await exportGoal(context, commonDir, goalId)
+    for (const goalId of news.goals) await exportGoal(context, goalId)
     seen = news.upTo
     if (isWhole) compareAt = began + compareEveryMs
     dueAt = clock.elapsed() + waitPerWork * (clock.elapsed() - began)
