@@ -17,9 +17,6 @@ import { startTurn } from './start-turn.ts'
 export const isIterationTest = ({ loop }: Pick<Run, 'loop'>): boolean =>
   loop?.stage === 'tests' || loop?.stage === 'recovery'
 
-/** A proposal counts after the checks that it is about have failed. In a loop that is after the tester has seen them fail. */
-export const readsProposal = ({ loop }: Pick<Run, 'loop'>): boolean => loop === null || loop.stage === 'recovery'
-
 const mostOutput = 200_000
 
 /** Head and tail: the first error and the summary are both needed. */
