@@ -12,21 +12,19 @@ const reload = 'setTimeout(() => location.reload(), 1000)'
 
 export const hashSource = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-const closed = "base-uri 'none'; frame-ancestors 'none'"
-
 const allowed = {
   /** JSON: it may load nothing. */
   data: '',
   page: ` style-src ${hashSource(style)};`,
   /** Its buttons send a form to its own address. */
-  answer: ` style-src ${hashSource(style)}; form-action 'self';`,
+  answer: ` style-src ${hashSource(style)};`,
   building: ` style-src ${hashSource(style)}; script-src ${hashSource(reload)};`,
   /** No inline script or style and no foreign address. Trusted types stop text from becoming markup even through a bug. */
   app: " script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none';",
 }
 
 export const contentPolicy = (kind: keyof typeof allowed): string =>
-  `default-src 'none';${allowed[kind]}${kind === 'answer' ? '' : " form-action 'none';"} ${closed}`
+  `default-src 'none';${allowed[kind]} base-uri 'none'; form-action ${kind === 'answer' ? "'self'" : "'none'"}; frame-ancestors 'none'`
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
 export const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (found) => entities[found] ?? '')

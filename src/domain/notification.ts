@@ -1,5 +1,5 @@
 /**
- * A notification: what a person is told outside of Unstuck, stored in the transaction of the change that it tells of, so that
+ * A notification: what is reported to a person outside of Unstuck, stored in the transaction of the change that it reports, so that
  * neither can be lost without the other. It is sent later, once per channel, by the leading engine.
  */
 import { backoff } from './backoff.ts'

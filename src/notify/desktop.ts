@@ -22,6 +22,7 @@ const withoutMarkup = (text: string): string =>
 
 const problemOf = ({ code, killed }: ExecFileException): string => {
   if (code === 'ENOENT') return 'the program notify-send is not installed'
+  if (code === 'ABORT_ERR') return 'the engine stopped before notify-send had ended'
   return killed === true ? 'notify-send did not end in time' : 'notify-send failed; is there a desktop?'
 }
 

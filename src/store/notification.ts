@@ -38,11 +38,12 @@ export const notifyOfQuestion = async (tx: Queryable, question: Question): Promi
     await store(tx, { ...planned, id: `${id}-${suffix}`, goalId, taskId, runId, escalationId: id, data })
 }
 
-/** A question is decided: what asks for its answer is not sent any more, and that it is decided is. */
+/** A question is decided: messages that ask for its answer are not sent any more, and its end is reported. */
 export const notifyOfAnswer = async (tx: Queryable, question: Question, answer: string): Promise<void> => {
   const { id, goalId, taskId, runId, happened } = question
-  // Locked first, in the order of the hand-over: its deliveries would otherwise appear after they were deleted here.
-  await tx.query(sql`select 1 from notification where escalation_id = ${id} order by due_at, id for update`)
+  // Locked first, in the order of the hand-over: its deliveries would otherwise appear after they were deleted here. A full lock would
+  // wait for an attempt that stores its buttons, which would wait for this.
+  await tx.query(sql`select 1 from notification where escalation_id = ${id} order by due_at, id for no key update`)
   await tx.query(sql`delete from notification_delivery where delivered_at is null and given_up_at is null
     and notification_id in (select notification.id from notification where escalation_id = ${id})`)
   // What a channel has delivered, or has failed to, stays in the list.
@@ -62,7 +63,7 @@ const endings: Partial<Record<Goal['state'], string>> = {
   cancelled: 'was cancelled',
 }
 
-/** A goal that ended. One that waits to be landed by a person is told once, although it may become ready again. */
+/** A goal that ended. One that waits to be landed by a person is reported once, although it may become ready again. */
 export const notifyOfGoal = async (tx: Queryable, goal: Goal): Promise<void> => {
   const { id, state, title, reason, autoMerge, repoMode, version } = goal
   const ending = endings[state]
@@ -77,7 +78,7 @@ export const notifyOfGoal = async (tx: Queryable, goal: Goal): Promise<void> => 
 }
 
 export interface DueNotification extends Notification {
-  /** It still helps to tell it: it is new, or its question is still open. */
+  /** It still helps to send it: it is new, or its question is still open. */
   isCurrent: boolean
 }
 
@@ -125,12 +126,12 @@ export const dueDeliveries = async (db: Queryable, channel: string, limit: numbe
     order by d.next_at, n.due_at, n.id limit ${limit}`)
   const due = rows.map((row) => fromRow<Delivery>(row))
   if (due.length === 0) return []
-  const told = await byIds(
+  const notifications = await byIds(
     db,
     due.map(({ notificationId }) => notificationId),
   )
   return due.flatMap((delivery) => {
-    const notification = told.get(delivery.notificationId)
+    const notification = notifications.get(delivery.notificationId)
     return notification === undefined ? [] : [{ delivery, notification }]
   })
 }

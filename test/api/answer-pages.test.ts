@@ -98,7 +98,7 @@ describe('a link of a notification', () => {
       const { status, headers, text } = await call(path, { method })
       expect(status).toBe(200)
       expect(headers.get('content-security-policy')).toMatch(
-        /^default-src 'none'; style-src 'sha256-[^;]*; form-action 'self';/,
+        /^default-src 'none'; style-src 'sha256-[^;]*; base-uri 'none'; form-action 'self';/,
       )
       expect([headers.get('cache-control'), headers.get('referrer-policy')]).toEqual(['no-store', 'same-origin'])
       if (method === 'GET') {

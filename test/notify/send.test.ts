@@ -202,7 +202,7 @@ test('a stop of the engine ends the program that shows it on the desktop', async
   const shown = sendOver('desktop', message(), { ...options, timeoutMs: 60_000 })
   await receiver.count(1)
   stop.abort()
-  expect(await shown).toMatchObject({ ok: false })
+  expect(await shown).toMatchObject({ ok: false, problem: expect.stringContaining('the engine stopped') })
 })
 
 describe('a receiver that does not behave', () => {

@@ -25,7 +25,7 @@ export const notificationSchema = z.strictObject({
   dueAt: time,
   /** When its channels were chosen; null = not yet. */
   handedOverAt: time.nullable(),
-  /** Empty = it is told over no channel. */
+  /** Empty = it is sent over no channel. */
   deliveries: z.array(delivery),
 })
 export type NotificationJson = z.infer<typeof notificationSchema>

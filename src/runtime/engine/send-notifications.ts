@@ -46,8 +46,8 @@ const isOvertaken = (entry: Notification, due: readonly Notification[]): boolean
   )
 
 /**
- * Chooses the channels of everything that is due. Without a channel nothing is chosen; whoever configures the first one is told
- * of the questions that wait, and of what else happened within the last day.
+ * Chooses the channels of everything that is due. Without a channel nothing is chosen; once the first one is configured, the questions
+ * that wait and everything else of the last day are sent.
  */
 export const handOverDue = async (context: Context): Promise<void> => {
   const settings = context.config()
