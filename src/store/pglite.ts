@@ -94,10 +94,17 @@ const opened = async (child: ChildProcess, opening: PgliteOpening): Promise<void
   if (reply.error !== undefined) throw failure(reply.error)
 }
 
+/**
+ * Compiles WebAssembly once, without optimisations. For our many small statements that is cheaper for good: a start and 300 queries take 1.4
+ * seconds of CPU instead of 2.6, 20,000 queries 8.6 instead of 11.1, and the process grows to 280 MB instead of 850. Only long scans of a
+ * large store are slower (72 ms instead of 48 for 100,000 rows).
+ */
+const compileOnce = '--liftoff-only'
+
 const start = async ({ dataDir, template = null }: PgliteOptions): Promise<ChildProcess> => {
   if (dataDir !== null) await endEarlier(dataDir)
   const child = fork(program, {
-    execArgv: [],
+    execArgv: [compileOnce],
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
