@@ -117,7 +117,8 @@ export const openAskScene = async (options: AskSceneOptions): Promise<AskScene> 
     ...{ db, ports: realPorts, clock: systemClock, log, repository: scene.repository, shadow: scene.shadow },
     ...{ stateDir, cacheDir: stateDir, host: 'here', cliVersions: new Map(), stopping: new AbortController().signal },
     environment: { PATH, HOME, ...options.environment },
-    newId: (prefix) => `${prefix}-${(number += 1)}`,
+    // The store is shared with other scenes.
+    newId: (prefix) => `${prefix}-${made.id}-${(number += 1)}`,
     config: () => config,
     pathPolicy: () => defaultPolicyRecovery,
     policy: () => {

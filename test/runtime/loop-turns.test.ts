@@ -5,16 +5,23 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import type { LoopRole, LoopState } from '../../src/domain/loop.ts'
+import type { Run } from '../../src/domain/run.ts'
+import type { Task } from '../../src/domain/task.ts'
 import { collectNow } from '../../src/runtime/agent/collected.ts'
 import { proposeRecovery } from '../../src/runtime/agent/propose-recovery.ts'
 import { layReports } from '../../src/runtime/agent/turn-reports.ts'
 import type { Git } from '../../src/runtime/core/ports.ts'
-import type { RunContext } from '../../src/runtime/core/run-context.ts'
+import { runPaths } from '../../src/runtime/core/context.ts'
+import { createRunContext, type RunContext } from '../../src/runtime/core/run-context.ts'
+import { interruptRun } from '../../src/runtime/run/interruptions.ts'
+import { beginLoop } from '../../src/runtime/run/loop/begin-loop.ts'
 import { gateFacts } from '../../src/runtime/run/loop/gate-facts.ts'
 import { limitRole } from '../../src/runtime/run/loop/limit-role.ts'
+import { claimTask } from '../../src/store/claim.ts'
 import { mustSucceed, type Db } from '../../src/store/db.ts'
 import { openStore } from '../../src/store/open.ts'
-import { saveRun } from '../../src/store/run.ts'
+import { getRun, saveRun } from '../../src/store/run.ts'
+import { getTask } from '../../src/store/task.ts'
 import { beginWithStore } from '../support/store-folder.ts'
 import { put } from '../workspace/scene.ts'
 import { openAskScene, type AskScene } from './ask-scene.ts'
@@ -179,6 +186,38 @@ describe('the checklist', () => {
     rmSync(join(turn.runContext.paths.agentDir, 'plan.md'))
     await turn.limit()
     expect(await checklist(turn)).toMatchObject({ hasPlan: false })
+  })
+})
+
+describe('a loop that is continued by another run', () => {
+  /** The next run of the task, whose workspace is at the base. */
+  const nextRun = async (turn: Turn, before: string): Promise<RunContext> => {
+    const { context, run } = turn.runContext
+    const loop: LoopState = { ...turn.loop, before }
+    const last = mustSucceed(await saveRun(db, run, { loop, tree: turn.loop.before }))
+    const id = `${run.id}-next`
+    await db.transaction((tx) => interruptRun(context, tx, last, 'its engine is gone'))
+    const { agentId } = run
+    await db.transaction((tx) => claimTask(tx, { agentId, runId: id, ttlSeconds: 600 }))
+    const [base, dir] = [run.baseCommit ?? '', runPaths(context, id).workspace]
+    await context.ports.git.createWorkspace({ repository: context.repository, base, dir, branch: 'unstuck/next' })
+    const claimed = mustSucceed(await saveRun(db, (await getRun(db, id)) as Run, { baseCommit: base }))
+    const parts = { ...turn.runContext, run: claimed, task: (await getTask(db, run.taskId)) as Task }
+    const next = createRunContext(context, parts)
+    expect(await beginLoop(next, base, false)).toBe('on')
+    return next
+  }
+
+  test('gets the work back as it was when the turn began', async () => {
+    const turn = await turnOf('reviewer', { plan })
+    const { run, paths } = await nextRun(turn, turn.loop.before ?? '')
+    expect(run.loop).toMatchObject({ role: 'reviewer', iteration: 2, before: turn.loop.before })
+    expect(readFileSync(join(paths.workspace, 'src/made.js'), 'utf8')).toBe('made\n')
+  })
+
+  test('begins its work again where that tree is not: on another host', async () => {
+    const { run } = await nextRun(await turnOf('reviewer', { plan }), 'f'.repeat(40))
+    expect(run.loop).toMatchObject({ role: 'worker', iteration: 2, tests: null })
   })
 })
 

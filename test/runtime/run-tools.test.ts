@@ -5,10 +5,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from 'vitest'
 import { askPerson, lastReport, readReply, reportProgress } from '../../src/runtime/agent/run-tools.ts'
+import { replyToAgent } from '../../src/runtime/people/reply-to-agent.ts'
 import { mustSucceed, type Db } from '../../src/store/db.ts'
-import { expireAgentQuestion } from '../../src/store/escalation.ts'
+import { expireAgentQuestion, pendingEscalationOf } from '../../src/store/escalation.ts'
 import { openStore } from '../../src/store/open.ts'
 import { saveRun } from '../../src/store/run.ts'
+import { setHint } from '../../src/store/task.ts'
 import { beginWithStore } from '../support/store-folder.ts'
 import { openAskScene, type AskScene } from './ask-scene.ts'
 
@@ -55,6 +57,16 @@ test('a run asks once, and its question is open until a person answers it or nob
   await expect(ask('And the width?')).rejects.toThrow('has asked its one question already')
   await db.transaction((tx) => expireAgentQuestion(tx, run.taskId))
   expect(await readReply(context, run.id)).toMatchObject({ state: 'closed', answer: null })
+})
+
+test('the reply to a question is read, whatever hint the task has since', async () => {
+  const { run, context } = scene.runContext
+  await ask('Tabs or spaces?')
+  const question = await pendingEscalationOf(db, run.taskId)
+  if (question === undefined) throw new Error('there is no question')
+  expect(await replyToAgent(context, question, 'Spaces.')).toBe(true)
+  await setHint(db, run.taskId, 'Look at the tests first.')
+  expect(await readReply(context, run.id)).toMatchObject({ state: 'answered', answer: 'Spaces.' })
 })
 
 test('the tools do nothing after the turn of the agent', async () => {

@@ -7,7 +7,7 @@ import type { Run } from '../../domain/run.ts'
 import type { Escalation } from '../../domain/escalation.ts'
 import { AppError } from '../../errors.ts'
 import type { Queryable } from '../../store/db.ts'
-import { agentQuestionsOf, openEscalation, pendingEscalationOf } from '../../store/escalation.ts'
+import { agentQuestionsOf, openEscalation, pendingEscalationOf, replyTo } from '../../store/escalation.ts'
 import { appendEvent, eventsOfMinute, newestEventOf } from '../../store/event.ts'
 import { getRun, lockRun } from '../../store/run.ts'
 import { getTask } from '../../store/task.ts'
@@ -129,7 +129,7 @@ export const readReply = async (context: Context, id: string): Promise<AgentQues
     if (asked === undefined || run === undefined)
       throw new AppError('NOT_FOUND', `run ${id} has asked nothing; ask first`)
     const state = stateOfQuestion(asked)
-    const answer = state === 'answered' ? ((await getTask(tx, run.taskId))?.hint ?? null) : null
+    const answer = state === 'answered' ? ((await replyTo(tx, asked)) ?? null) : null
     if (answer !== null && !(await hasReadAnswer(tx, run))) await recordAnswerRead(tx, run, answer)
     return { question: asked.happened, state, answer, waitSeconds: context.config().mcp.waitSeconds }
   })
