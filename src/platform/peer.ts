@@ -84,15 +84,41 @@ const userOf = (pid: number): number | undefined => {
   }
 }
 
+interface Seen {
+  pid: number
+  /** Undefined = its open files cannot be listed. */
+  holds: boolean | undefined
+}
+
+/**
+ * A caller that hangs up while its processes are searched is gone: it is listed when the search begins and held by nobody when it ends. So
+ * the list is read again after a search without a result. The second search finds a socket that was handed on during the first one.
+ */
+export const searchPeer = (
+  read: () => SocketRow | undefined,
+  search: (inode: string) => Seen[],
+  userOfPid: (pid: number) => number | undefined,
+): Peer => {
+  const row = read()
+  if (row === undefined || row.inode === '0') return { kind: 'gone' }
+  let seen: Seen[] = []
+  for (let times = 0; times < 2; times += 1) {
+    seen = search(row.inode)
+    const pids = seen.filter(({ holds }) => holds === true).map(({ pid }) => pid)
+    if (pids.length > 0) return { kind: 'processes', pids }
+    if (read()?.inode !== row.inode) return { kind: 'gone' }
+  }
+  const hiding = seen.filter(({ pid, holds }) => holds === undefined && userOfPid(pid) === row.user)
+  return { kind: 'hidden', suspects: hiding.map(({ pid }) => pid) }
+}
+
 /** `ours` and `theirs` are the local and the remote end of the accepted connection. */
 export const peerOf = (ours: End, theirs: End): Peer => {
   const [here, there] = [listedEnd(ours), listedEnd(theirs)]
   if (!isLinux || here === undefined || there === undefined) return { kind: 'unknown' }
-  const row = rowOf(here, there)
-  if (row === undefined || row.inode === '0') return { kind: 'gone' }
-  const seen = processTable().map(({ pid }) => ({ pid, holds: holdsSocket(pid, row.inode) }))
-  const pids = seen.filter(({ holds }) => holds === true).map(({ pid }) => pid)
-  if (pids.length > 0) return { kind: 'processes', pids }
-  const hiding = seen.filter(({ pid, holds }) => holds === undefined && userOf(pid) === row.user)
-  return { kind: 'hidden', suspects: hiding.map(({ pid }) => pid) }
+  return searchPeer(
+    () => rowOf(here, there),
+    (inode) => processTable().map(({ pid }) => ({ pid, holds: holdsSocket(pid, inode) })),
+    userOf,
+  )
 }
