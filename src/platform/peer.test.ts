@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { inspectPeer, peerOf, type End } from './peer.ts'
+import { inspectPeer, peerOf, searchPeer, type End } from './peer.ts'
 
 let server: Server
 let port: number
@@ -86,5 +86,31 @@ describe.runIf(process.platform === 'linux')('the process at the other end of a 
 
   test('is unknown where the address has another form', () => {
     expect(peerOf({ address: '::1', port: 1 }, { address: '::1', port: 2 })).toEqual({ kind: 'unknown' })
+  })
+})
+
+describe('the search for the process that holds a socket', () => {
+  const row = { inode: '7', user: 1000 }
+  const free = { pid: 1, holds: false }
+  const search = (rows: (typeof row | undefined)[], searches: { pid: number; holds: boolean | undefined }[][]) =>
+    searchPeer(
+      () => rows.shift(),
+      () => searches.shift() ?? [free],
+      (pid) => (pid === 9 ? 1000 : 0),
+    )
+
+  test('a caller that hung up during the search is gone, and not hidden', () => {
+    expect(search([row, undefined], [[free]])).toEqual({ kind: 'gone' })
+    expect(search([row, { inode: '0', user: 1000 }], [[free]])).toEqual({ kind: 'gone' })
+    expect(search([row, { inode: '8', user: 1000 }], [[free]])).toEqual({ kind: 'gone' })
+  })
+
+  test('a socket that was handed on during the first search is found by the second one', () => {
+    expect(search([row, row, row], [[free], [{ pid: 3, holds: true }]])).toEqual({ kind: 'processes', pids: [3] })
+  })
+
+  test('what nobody is seen to hold is hidden, by processes of its user that cannot be inspected', () => {
+    const closed = [free, { pid: 8, holds: undefined }, { pid: 9, holds: undefined }]
+    expect(search([row, row, row], [closed, closed])).toEqual({ kind: 'hidden', suspects: [9] })
   })
 })

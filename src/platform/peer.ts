@@ -84,29 +84,51 @@ const userOf = (pid: number): number | undefined => {
   }
 }
 
-/** The socket at the other end while a process holds it; null = the other end is closed, undefined = not reported here. */
-const socketAt = (ours: End, theirs: End): SocketRow | null | undefined => {
+interface Seen {
+  pid: number
+  /** Undefined = its open files cannot be listed. */
+  holds: boolean | undefined
+}
+
+/**
+ * A caller that hangs up while its processes are searched is gone: it is listed when the search begins and held by nobody when it ends. So
+ * the list is read again after a search without a result. The second search finds a socket that was handed on during the first one.
+ */
+export const searchPeer = (
+  read: () => SocketRow | undefined,
+  search: (inode: string) => Seen[],
+  userOfPid: (pid: number) => number | undefined,
+): Peer => {
+  const row = read()
+  if (row === undefined || row.inode === '0') return { kind: 'gone' }
+  let seen: Seen[] = []
+  for (let times = 0; times < 2; times += 1) {
+    seen = search(row.inode)
+    const pids = seen.filter(({ holds }) => holds === true).map(({ pid }) => pid)
+    if (pids.length > 0) return { kind: 'processes', pids }
+    if (read()?.inode !== row.inode) return { kind: 'gone' }
+  }
+  const hiding = seen.filter(({ pid, holds }) => holds === undefined && userOfPid(pid) === row.user)
+  return { kind: 'hidden', suspects: hiding.map(({ pid }) => pid) }
+}
+
+/** Reads the socket at the other end; undefined = not reported here. */
+const readerOf = (ours: End, theirs: End): (() => SocketRow | undefined) | undefined => {
   const [here, there] = [listedEnd(ours), listedEnd(theirs)]
-  if (!isLinux || here === undefined || there === undefined) return undefined
-  const row = rowOf(here, there)
-  return row === undefined || row.inode === '0' ? null : row
+  return !isLinux || here === undefined || there === undefined ? undefined : () => rowOf(here, there)
 }
 
 /** `ours` and `theirs` are the local and the remote end of the accepted connection. */
 export const peerOf = (ours: End, theirs: End): Peer => {
-  const row = socketAt(ours, theirs)
-  if (row === undefined) return { kind: 'unknown' }
-  if (row === null) return { kind: 'gone' }
-  const seen = processTable().map(({ pid }) => ({ pid, holds: holdsSocket(pid, row.inode) }))
-  const pids = seen.filter(({ holds }) => holds === true).map(({ pid }) => pid)
-  if (pids.length > 0) return { kind: 'processes', pids }
-  const hiding = seen.filter(({ pid, holds }) => holds === undefined && userOf(pid) === row.user)
-  return { kind: 'hidden', suspects: hiding.map(({ pid }) => pid) }
+  const read = readerOf(ours, theirs)
+  if (read === undefined) return { kind: 'unknown' }
+  const search = (inode: string): Seen[] => processTable().map(({ pid }) => ({ pid, holds: holdsSocket(pid, inode) }))
+  return searchPeer(read, search, userOf)
 }
 
 /**
- * What `inspect` finds about the processes at the other end, or about the suspects where it is hidden. To look at them takes time on a busy machine. One that hangs up or ends
- * meanwhile is found nowhere and shows nothing, which must not count as harmless: then the other end is `gone`.
+ * What `inspect` finds about the processes at the other end, or about the suspects where it is hidden. A process that ends while it is
+ * inspected shows nothing, which must not count as harmless: then the other end is `gone`.
  */
 export const inspectPeer = <T>(
   { ours, theirs }: { ours: End; theirs: End },
@@ -116,5 +138,7 @@ export const inspectPeer = <T>(
   if (peer.kind === 'unknown' || peer.kind === 'gone') return peer.kind === 'gone' ? 'gone' : undefined
   const isHidden = peer.kind === 'hidden'
   const found = inspect(isHidden ? peer.suspects : peer.pids, isHidden)
-  return found === undefined && socketAt(ours, theirs) === null ? 'gone' : found
+  if (found !== undefined) return found
+  const row = readerOf(ours, theirs)?.()
+  return row === undefined || row.inode === '0' ? 'gone' : undefined
 }

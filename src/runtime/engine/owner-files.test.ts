@@ -50,3 +50,9 @@ test('a frozen key stays as it was, also absent', () => {
   expect(frozen).toEqual(['harness.own', 'harness.codex'])
   expect(next.config).toEqual(configSchema.parse({ harness: { own: { command: ['one'] } }, maxParallel: 5 }))
 })
+
+test('kept settings are not a change of a frozen key', () => {
+  const files = owned({ harness: { own: { command: ['one'] } } })
+  const kept = readKept(JSON.stringify(files))
+  expect(kept && withFrozen(kept, files, ['harness.own']).frozen).toEqual([])
+})

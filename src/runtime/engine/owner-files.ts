@@ -34,8 +34,14 @@ export interface Owned {
 
 const fileNames = ['config', 'policy-recovery', 'verify.contract'] as const
 
+/** Settings that were kept have the same keys as those of a file in another order. */
+const inOrder = (_key: string, value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    : value
+
 export const settingsDigest = (value: unknown): string =>
-  createHash('sha256').update(JSON.stringify(value)).digest('hex')
+  createHash('sha256').update(JSON.stringify(value, inOrder)).digest('hex')
 
 const flat = ({ config, ...files }: Owned): object => ({ ...config, ...files })
 
