@@ -1,13 +1,13 @@
 /**
  * The fault agents of the simulation that need no clock, through the whole engine: each ends recovered or in one clear
- * question, and leaves nothing running. Those that stand still are in test/waits, what floods in test/hostile.
+ * question, and leaves nothing running. Those that stand still are in stalls.test.ts, what floods in test/hostile.
  */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { processesWithEnvironment, startTimeOf } from '../../src/platform/process.ts'
 import { allLines } from '../process/bench.ts'
-import { faultProgram, openScene, type Scene } from './scene.ts'
+import { faultProgram, openScene, type Scene } from '../recovery/scene.ts'
 
 const agents = {
   'idle-once': { driver: 'claude' as const, program: faultProgram('idle', '--once', 'TOP/idle') },

@@ -14,7 +14,7 @@ import type { Db } from '../../src/store/db.ts'
 import { openStore } from '../../src/store/open.ts'
 import { until } from '../process/bench.ts'
 import { user } from '../workspace/scene.ts'
-import { openAskScene, type AskScene, type AskSceneOptions } from './ask-scene.ts'
+import { openAskScene, type AskScene, type AskSceneOptions } from '../runtime/ask-scene.ts'
 
 const schema = z.strictObject({ decision: z.enum(['allow', 'deny']), why: z.string() })
 type Decision = z.output<typeof schema>
