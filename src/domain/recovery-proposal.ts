@@ -77,7 +77,7 @@ export interface RecoveryProposal {
   /** The check that failed, and the fingerprint of its failure. */
   failing: { command: string; signature: string }
   state: ProposalState
-  /** The command that a person approved: of the proposal, its fallback, or edited by the person. */
+  /** Which of its commands a person is or was asked about. */
   approvedStep: 'primary' | 'fallback' | null
   decidedBy: string | null
   note: string

@@ -8,6 +8,8 @@ import { proposalFile } from '../../src/runtime/agent/start-launch.ts'
 import { proposalQuestion } from '../../src/runtime/core/proposal-question.ts'
 import { verifyUnchanged } from '../../src/runtime/run/no-change.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
+import { repeatForTasks } from '../../src/runtime/checks/repeated-proposals.ts'
+import { commandContext } from '../../src/runtime/run/repair.ts'
 import { makeCheckWorkspace } from '../../src/runtime/run/check-workspace.ts'
 import { continueProposal } from '../../src/runtime/run/continue-proposal.ts'
 import { intendProposed, runProposed } from '../../src/runtime/run/run-proposal.ts'
@@ -140,6 +142,31 @@ test('a command that runs again after a restart, and is interrupted then, is not
   expect(await runProposed(run, place.found)).toBe(true)
   await settled(run, passed)
   expect([ran(run), await stateOf(proposal.id)]).toEqual([3, 'succeeded'])
+})
+
+test('where a goal lands, what helped several of its tasks runs once, and an interruption or a doubt of one task bars nothing', async () => {
+  const [one, two] = (await place.runs(2)) as [RunContext, RunContext]
+  for (const run of [one, two]) {
+    const proposal = await place.propose(run)
+    await intend(run, proposal.id)
+    await runProposed(run, place.found)
+    await settled(run, passed)
+  }
+  const taskIds = [one.task.id, two.task.id]
+  const repeat = () =>
+    repeatForTasks(one.context, { request: commandContext(one), commit: 'c', root: one.paths.root, taskIds })
+  expect([await repeat(), ran(one)]).toEqual([true, 2])
+  const repeated = (await executionsOf(place.store.db, { goalId: one.goal.id })).filter(({ repetition }) => repetition)
+  expect(repeated).toMatchObject([{ state: 'succeeded', counted: false, effect: null }])
+  await interruptLast({ ...one, task: { ...one.task, id: repeated[0]?.taskId ?? '' } })
+  expect([await repeat(), ran(one)]).toEqual([true, 3])
+  // The command of the second task ran again for another failure, and was killed there.
+  await place.store.db
+    .query(sql`update recovery_execution set state = 'unknown', effect = null where task_id = ${two.task.id}
+    and not repetition`)
+  expect([await repeat(), ran(one)]).toEqual([true, 4])
+  place.settings.recovery = { auto_approve: [] }
+  expect([await repeat(), ran(one)]).toEqual([false, 4])
 })
 
 test('two proposals of the same command run it once in a clone', async () => {

@@ -13,6 +13,8 @@ type Placed = Pick<RecoveryExecution, 'command' | 'workingDir'>
 
 const keyOf = ({ command, workingDir }: Placed): string => JSON.stringify([command, workingDir])
 
+const keyInTask = (each: RecoveryExecution): string => `${each.taskId} ${keyOf(each)}`
+
 /** In one clone the same command in the same folder runs once, whoever proposed it. */
 export const isSameCommand = (one: Placed, other: Placed): boolean => keyOf(one) === keyOf(other)
 
@@ -32,11 +34,11 @@ export const repeatableOf = (
   executions: readonly RecoveryExecution[],
 ): RecoveryExecution[] => {
   const first = executions.filter(({ repetition }) => !repetition)
-  const last = new Map(first.map((each) => [keyOf(each), each]))
-  const helped = new Map(first.filter(({ effect }) => effect === true).map((each) => [keyOf(each), each]))
-  return [...helped]
-    .filter(([key, each]) => mayRepeat(context, each) && !['started', 'unknown'].includes(last.get(key)?.state ?? ''))
-    .map(([, each]) => each)
+  const last = new Map(first.map((each) => [keyInTask(each), each]))
+  const isKnown = (each: RecoveryExecution): boolean =>
+    !['started', 'unknown'].includes(last.get(keyInTask(each))?.state ?? '')
+  const helped = first.filter((each) => each.effect === true && isKnown(each) && mayRepeat(context, each))
+  return [...new Map(helped.map((each) => [keyOf(each), each])).values()]
 }
 
 interface Repeat {
