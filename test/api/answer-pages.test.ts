@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openAnswerLinks, parsePublicUrl } from '../../src/api/answer-link.ts'
 import { createApp, type AppParts } from '../../src/api/app.ts'
 import { configSchema } from '../../src/config-schema.ts'
@@ -16,6 +16,7 @@ import { listEscalations } from '../../src/store/escalation.ts'
 import { readEvents } from '../../src/store/event.ts'
 import { sendNotifications } from '../notify/pass.ts'
 import { openTestStore, type Store } from '../runtime/store.ts'
+import { agents, empty } from '../store/scene.ts'
 
 const port = 4_000
 const start = new Date('2026-03-01T10:00:00Z').getTime()
@@ -51,16 +52,18 @@ const serveWith = (publicUrl: string | undefined): void => {
   app = createApp(parts as unknown as AppParts)
 }
 
-beforeEach(async () => {
+beforeAll(async () => {
   store = await openTestStore()
+})
+afterAll(() => store.close())
+beforeEach(async () => {
+  await empty(store.db)
+  await agents(store.db, 'agent-1')
   stateDir = mkdtempSync(join(tmpdir(), 'unstuck-answer-'))
   ;[sent, hours] = [[], 0]
   serveWith('https://unstuck.example.com/base')
 })
-afterEach(async () => {
-  await store.close()
-  rmSync(stateDir, { recursive: true })
-})
+afterEach(() => rmSync(stateDir, { recursive: true }))
 
 interface Call {
   method?: string

@@ -1,7 +1,7 @@
 /** Answering by a button of an ntfy notification: a server that behaves like ntfy, presses that are real, repeated, forged or late. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { configSchema } from '../../src/config-schema.ts'
 import { buttonChoices } from '../../src/domain/notification.ts'
 import { pressedTokens } from '../../src/notify/button.ts'
@@ -12,6 +12,7 @@ import { sql, type Db } from '../../src/store/db.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
 import { readEvents } from '../../src/store/event.ts'
 import { openTestStore, type Store } from '../runtime/store.ts'
+import { agents, empty } from '../store/scene.ts'
 import { sendNotifications } from './pass.ts'
 
 interface Action {
@@ -37,8 +38,13 @@ let cutAt: number | null = null
 let elapsed = 0
 let said: string[]
 
-beforeEach(async () => {
+beforeAll(async () => {
   store = await openTestStore()
+})
+afterAll(() => store.close())
+beforeEach(async () => {
+  await empty(store.db)
+  await agents(store.db, 'agent-1')
   ;[published, pressed, reads, said, status, elapsed, cutAt] = [[], [], [], [], 200, 0, null]
   server = createServer((request, response) => {
     let body = ''
@@ -61,7 +67,6 @@ beforeEach(async () => {
 afterEach(async () => {
   server.closeAllConnections()
   await new Promise((done) => server.close(done))
-  await store.close()
 })
 
 const contextOf = (answers = true): Context => {
