@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { ModelRequest, ReplyContext, Protocol, WireReply, FilledTurn } from './protocol.ts'
-import { eventStreamReply, halves, jsonReply, toolEndingWith, withRetryAfter } from './protocol.ts'
+import { eventStreamReply, halves, jsonReply, toolEndingWith, turnsWithout, withRetryAfter } from './protocol.ts'
 
 const blockSchema = z.looseObject({
   type: z.string(),
@@ -55,6 +55,8 @@ const isFinishedTurn = (role: string, blocks: Block[]): boolean => {
   )
 }
 
+const unknownTool = /^(?:<tool_use_error>)?(?:Error: )?No such tool available: /
+
 const userIdSchema = z.object({ metadata: z.object({ user_id: z.string() }) })
 
 const sessionOf = (body: unknown, header: string | string[] | undefined): string | undefined => {
@@ -79,7 +81,10 @@ const read: Protocol['read'] = (value, headers) => {
       .filter(({ role }) => role === 'user')
       .map(({ content }) => textOf(content))
       .join('\n'),
-    turns: body.messages.filter(({ role, content }) => isFinishedTurn(role, blocksOf(content))).length,
+    turns: turnsWithout(
+      results.filter(({ content }) => unknownTool.test(resultText(content))).length,
+      body.messages.filter(({ role, content }) => isFinishedTurn(role, blocksOf(content))).length,
+    ),
     cwd: /^\W*(?:Primary w|W)orking directory: (.+)$/m.exec(textOf(body.system))?.[1]?.trim(),
     lastResult: results.length === 0 ? undefined : resultText(results.at(-1)?.content),
     aside: side

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { ModelRequest, ReplyContext, Protocol, WireReply, FilledTurn, WireEvent } from './protocol.ts'
-import { eventStreamReply, halves, jsonReply, toolEndingWith } from './protocol.ts'
+import { eventStreamReply, halves, jsonReply, toolEndingWith, turnsWithout } from './protocol.ts'
 
 const partSchema = z.looseObject({ text: z.string().optional() })
 const textSchema = z.union([z.string(), z.array(partSchema)])
@@ -36,6 +36,8 @@ const runningSession = (item: Item): string | undefined =>
   /^Process running with session ID (\d+)$/m.exec(textOf(item.output))?.[1]
 /** Codex itself writes this output for an interrupted call. */
 const aborted = (item: Item): boolean => textOf(item.output).startsWith('aborted')
+
+const unknownTool = /^unsupported (?:custom tool )?call: /
 
 const isFinishedTurn = (item: Item): boolean =>
   isAssistant(item) || (isOutput(item) && runningSession(item) === undefined && !aborted(item))
@@ -72,7 +74,10 @@ const read: Protocol['read'] = (value) => {
     model: body.model,
     session: body.prompt_cache_key,
     opening: opening.map((item) => textOf(item.content)).join('\n'),
-    turns: body.input.filter(isFinishedTurn).length,
+    turns: turnsWithout(
+      results.filter(({ output }) => unknownTool.test(textOf(output))).length,
+      body.input.filter(isFinishedTurn).length,
+    ),
     cwd: places.at(-1)?.[1], // a session resumed in another folder names the new folder last
     lastResult: results.length === 0 ? undefined : textOf(results.at(-1)?.output),
     aside: asideOf(body),

@@ -79,6 +79,15 @@ export const toolEndingWith = (name: string, body: unknown): DeclaredTool =>
     group: undefined,
   }
 
+const mostUnknownTools = 30
+
+/**
+ * Finished turns, without calls that the CLI refused because it does not know the tool: it may still be connecting to the server of the
+ * tool, so the step is played again. Bounded, because a tool that never comes would be called for ever.
+ */
+export const turnsWithout = (unknownTools: number, finished: number): number =>
+  finished - Math.min(unknownTools, mostUnknownTools)
+
 export const jsonReply = (status: number, value: unknown): WireReply => ({
   status,
   headers: { 'content-type': 'application/json' },

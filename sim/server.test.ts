@@ -165,6 +165,21 @@ test('an interrupted call is sent again', async () => {
   expect(sim!.requests().map(({ step }) => step)).toEqual([0, 0, 0])
 })
 
+test('a call of a tool that the CLI does not know yet is sent again, and not for ever', async () => {
+  await start({ tool: { name: 'report_progress', input: {} } }, { text: 'b' })
+  const missing = 'No such tool available: mcp__unstuck__report_progress'
+  const calls = (count: number, call: (id: string) => unknown[]): unknown[] =>
+    Array.from({ length: count }, (_, index) => call(`c${index}`)).flat()
+  const ofClaude = (id: string) => used(id, `<tool_use_error>Error: ${missing}</tool_use_error>`, true)
+  const ofCodex = (id: string) => called(id, 'unsupported call: mcp__unstuck__report_progress')
+  for (const count of [2, 30, 31]) {
+    await (await post('/v1/messages', claude(calls(count, ofClaude)))).text()
+    await (await post('/responses', codex(calls(count, ofCodex)))).text()
+  }
+  await (await post('/v1/messages', claude([...calls(2, ofClaude), ...used('known', 'Recorded')]))).text()
+  expect(sim!.requests().map(({ step }) => step)).toEqual([0, 0, 0, 0, 1, 1, 1])
+})
+
 test('a Codex command that still runs is polled and counts once when it ends', async () => {
   await start({ shell: 'a' }, { text: 'b' })
   const running = called('c1', 'Wall time: 10 seconds\nProcess running with session ID 42\nOutput:\n')

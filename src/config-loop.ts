@@ -1,6 +1,6 @@
 /** The section of the configuration for tasks of kind `loop`. */
 import { z } from 'zod'
-import { lineOfText, listOf, pathRule, thresholdOrOff } from './config-values.ts'
+import { lineOfText, listOf, pathRule, thresholdOrOff, wholeNumber } from './config-values.ts'
 import { loopRoles, type LoopRole } from './domain/loop.ts'
 
 const roleSchema = z.strictObject({
@@ -20,9 +20,9 @@ export const loopSection = z.strictObject({
       meaning:
         'The exact text that the reviewer gives, inside of <promise>…</promise>, when nothing is left to do. Nothing else ends a loop as complete.',
     }),
-  max_iterations: thresholdOrOff(1, 10_000)
+  max_iterations: wholeNumber(1, 10_000)
     .default(20)
-    .meta({ meaning: 'You are asked once after this many iterations; a retry begins a new count. -1 = no limit.' }),
+    .meta({ meaning: 'You are asked once after this many iterations; a retry begins a new count.' }),
   stuck_threshold: thresholdOrOff(2, 1000).default(3).meta({
     meaning:
       'You are asked once after this many iterations in a row that ended in the same way: with the same failing tests, or with the same files and the same open gates. -1 = never.',

@@ -1,4 +1,4 @@
-/** The sections of the configuration that say where a person is told that an answer is needed. */
+/** The sections of the configuration for notifications: where a person is notified that an answer is needed. */
 import { z } from 'zod'
 import { listOf, oneOf, trueOrFalse, variableName } from './config-values.ts'
 import { notificationTopics } from './domain/notification.ts'
@@ -12,7 +12,7 @@ const targetUrl = z.string({ error: urlError }).superRefine((value, context) => 
   if (refused !== undefined) context.addIssue({ code: 'custom', message: `${refused}; ${urlError}` })
 })
 
-const topicError = 'allowed: the URL of one ntfy topic, such as https://ntfy.sh/<a name that nobody guesses>'
+const topicError = 'allowed: the URL of one ntfy topic, such as https://ntfy.sh/<a long random name>'
 
 const topicUrl = targetUrl.refine(
   (value) => !URL.canParse(value) || /\/[A-Za-z0-9_-]{1,64}\/?$/.test(new URL(value).pathname),
@@ -29,11 +29,11 @@ const signingSecret = z
 export const notifySections = {
   webhooks: z.strictObject({
     on_escalation: targetUrl.exactOptional().meta({
-      meaning: 'URL that is told when your answer is needed, see [notifications](notifications.md).',
+      meaning: 'URL that is notified when your answer is needed, see [notifications](notifications.md).',
       environment: 'UNSTUCK_WEBHOOK_URL',
     }),
     secret: signingSecret.exactOptional().meta({
-      meaning: 'Signs each request after the Standard Webhooks convention. Better set by the variable than in a file.',
+      meaning: 'Signs each request, following the Standard Webhooks convention. Prefer the variable to a file.',
       environment: 'UNSTUCK_WEBHOOK_SECRET',
     }),
     style: oneOf(['auto', 'slack', 'standard'])
@@ -41,16 +41,17 @@ export const notifySections = {
       .meta({ meaning: 'Form of the request: `{text}` as for Slack, or Standard Webhooks. `auto`: by the host.' }),
     events: listOf(oneOf(notificationTopics), 'allowed: a list of events')
       .default([...notificationTopics])
-      .meta({ meaning: 'What is told, over all channels.' }),
+      .meta({ meaning: 'What is sent, over all channels.' }),
   }),
   notify: z.strictObject({
     ntfy: topicUrl.exactOptional().meta({
-      meaning: 'URL of the ntfy topic to publish to. Who knows the topic can read it.',
+      meaning:
+        'URL of the ntfy topic to publish to. Choose a long random topic name: anyone who knows it can read the topic.',
       environment: 'UNSTUCK_NTFY_URL',
     }),
     ntfyAnswers: topicUrl.exactOptional().meta({
       meaning:
-        'URL of a second topic. Notifications over ntfy then have buttons to retry, resume or cancel, which publish to it. Who can read the first topic can press them.',
+        'URL of a second topic. Notifications over ntfy then have buttons to retry, resume or cancel, which publish to it. Anyone who can read the first topic can press them.',
       environment: 'UNSTUCK_NTFY_ANSWERS_URL',
     }),
     ntfyTokenVariable: variableName

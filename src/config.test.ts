@@ -370,11 +370,12 @@ it('a suggestion is made for a slip and not for a different word', () => {
 
 it('the roles of a loop have a harness and a model of their own', () => {
   const roles = { reviewer: { harness: 'codex', model: 'm' }, tester: { harness: 'claude' } }
-  expect(load({ loop: { roles, max_iterations: -1 } }).loop).toMatchObject({ roles, max_iterations: -1 })
+  expect(load({ loop: { roles, max_iterations: 7 } }).loop).toMatchObject({ roles, max_iterations: 7 })
 })
 
 it.each([
-  ['max_iterations', 0, 'loop.max_iterations is 0; allowed: a whole number from 1 to 10000, or -1'],
+  ['max_iterations', 0, 'loop.max_iterations is 0; allowed: a whole number from 1 to 10000'],
+  ['max_iterations', -1, 'loop.max_iterations is -1; allowed: a whole number from 1 to 10000'],
   ['stuck_threshold', 1, 'loop.stuck_threshold is 1; allowed: a whole number from 2 to 1000, or -1'],
   ['completion_promise', '', 'loop.completion_promise is ""; allowed: a text without < and >'],
   ['completion_promise', 'a</promise>b', 'loop.completion_promise is "a</promise>b"'],

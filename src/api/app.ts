@@ -12,6 +12,7 @@ import type { z } from 'zod'
 import { AppError, errorTable, messageOf } from '../errors.ts'
 import { getRun } from '../store/run.ts'
 import { valueText, valueAt } from '../validation.ts'
+import { answerByLink, showAnswerPage } from './answer-pages.ts'
 import { bearerOf, callerOf, guard } from './auth.ts'
 import * as contract from './contract.ts'
 import type { Dashboard } from './dashboard.ts'
@@ -241,6 +242,8 @@ const respondersOf = (parts: AppParts, personOnly: PersonOnly): Record<keyof typ
     metrics: (c) => (wantsJson(c) ? json.metrics(c) : scrape(c, parts)),
     home: (c) => home(c, parts),
     asset: (c) => asset(c, parts),
+    showAnswer: (c) => showAnswerPage(c, parts.context),
+    answerByLink: (c) => answerByLink(c, parts.context, parts.engine.cancelRunning),
     openapi: (c) => c.json(openapiDocument(parts.version)),
     reportRefusal: async (c) => {
       const { action } = (await bodyOf(c, contract.refusalRequest)) as z.output<typeof contract.refusalRequest>
@@ -304,7 +307,10 @@ export const createApp = (parts: AppParts): Hono<Env> => {
   })
   const { token, port, logins } = parts
   const ofRuns = { runOfRoute, runTokens: parts.runTokens, isRunning: isRunning(parts) }
-  app.use('*', guard({ token, port, loginOf: logins.loginOf, isOpen, ...ofRuns }))
+  app.use(
+    '*',
+    guard({ token, port, publicUrl: parts.context.answerLinks?.publicUrl, loginOf: logins.loginOf, isOpen, ...ofRuns }),
+  )
   app.use('*', async (c, next) => {
     // PostgreSQL cannot store NUL, so no id and no filter can contain one.
     if (/%00/.test(c.req.url)) throw new AppError('INPUT_INVALID', 'the address contains a NUL byte; remove it')

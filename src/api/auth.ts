@@ -6,6 +6,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
 import { AppError } from '../errors.ts'
+import { answerPath } from './answer-link.ts'
 import { isRunToken, type RunTokens } from './run-token.ts'
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
@@ -34,19 +35,26 @@ export interface GuardParts extends RunGuard {
   port: () => number
   /** The id of the login to which a session belongs; undefined for an unknown session. */
   loginOf: (session: string) => string | undefined
+  /** Where a proxy of the owner is reached; absent = there is none. */
+  publicUrl: URL | undefined
   /** Whether a route is served without a token. */
   isOpen: (method: string, path: string) => boolean
 }
 
-const checkAddress = (context: Context, port: number): void => {
+/** Of the public URL, only what the signed links need is served. */
+const isPublicPath = (path: string): boolean => path.startsWith(answerPath)
+
+const checkAddress = (context: Context, { port: portOf, publicUrl }: GuardParts): void => {
+  const port = portOf()
+  const open = isPublicPath(context.req.path) ? publicUrl : undefined
   const host = context.req.header('host') ?? ''
-  if (!isLocal(host, port))
+  if (!isLocal(host, port) && host.toLowerCase() !== open?.host)
     throw new AppError(
       'FORBIDDEN_ORIGIN',
       `the Host "${host.slice(0, 100)}" is not this engine; use the address in engine.json of the state folder`,
     )
   const origin = context.req.header('origin')
-  if (origin !== undefined && !isLocalOrigin(origin, port)) {
+  if (origin !== undefined && !isLocalOrigin(origin, port) && origin !== open?.origin) {
     throw new AppError('FORBIDDEN_ORIGIN', `the Origin "${origin.slice(0, 100)}" may not call this engine`)
   }
 }
@@ -68,15 +76,15 @@ const refuse = (message: string): never => {
 /** Only the token of that run, and only while it runs: neither the owner nor a browser acts in the name of an agent. */
 const checkRunToken = async (secret: string, wanted: string, { runTokens, isRunning }: RunGuard): Promise<void> => {
   const run = runTokens?.runOf(secret)
-  if (run === undefined) return refuse(`this route needs the token of run ${wanted}, which only its agent has`)
+  if (run === undefined) return refuse(`this route requires the token of run ${wanted}, which only its agent has`)
   if (run.id !== wanted) return refuse(`this token belongs to run ${run.id}, not to run ${wanted}`)
-  if (!(await isRunning(run))) refuse(`run ${run.id} has ended, and its token with it`)
+  if (!(await isRunning(run))) refuse(`run ${run.id} has ended, so its token is no longer valid`)
 }
 
 export const guard =
   (parts: GuardParts): MiddlewareHandler =>
   async (context, next) => {
-    checkAddress(context, parts.port())
+    checkAddress(context, parts)
     if (parts.isOpen(context.req.method, context.req.path)) return next()
     const secret = bearerOf(context)
     const run = parts.runOfRoute(context.req.method, context.req.path)
@@ -85,7 +93,9 @@ export const guard =
       return next()
     }
     if (isRunToken(secret))
-      return refuse('this is the token of a run, which allows only the tools of that run; the owner decides here')
+      return refuse(
+        'this is the token of a run, which allows only the tools of that run; this route requires the token of the owner',
+      )
     if (callerOf(secret, parts) === undefined)
       throw new AppError(
         'UNAUTHORISED',

@@ -16,7 +16,7 @@ export interface HandlerCall<Name extends RouteName> {
 }
 
 /** Pages, the OpenAPI document and what needs the connection itself are made in app.ts. */
-type Handled = Exclude<RouteName, 'home' | 'asset' | 'openapi' | 'reportRefusal'>
+type Handled = Exclude<RouteName, 'home' | 'asset' | 'openapi' | 'reportRefusal' | 'showAnswer' | 'answerByLink'>
 export type Handlers = { [Name in Handled]: (call: HandlerCall<Name>) => Promise<unknown> }
 
 /** What JSON makes of a value: a date becomes an ISO string. */

@@ -196,9 +196,12 @@ export const escalationsQuery = z.strictObject({
   goal: filter,
   state: z.enum(['pending', 'all']).default('all'),
 })
-/** `live` = those that count. */
 export const notificationsQuery = z.strictObject({ limit: z.coerce.number().int().min(1).max(500).default(100) })
 
+/** Without `id`: everything that was given up and still helps. */
+export const retryNotificationsRequest = z.strictObject({ id: string.max(200).exactOptional() }).default({})
+
+/** `live` = those that count. */
 export const grantsQuery = z.strictObject({ state: z.enum(['live', 'all']).default('live') })
 const secret = string.max(200)
 export const sessionRequest = z.strictObject({ code: secret })
@@ -222,7 +225,7 @@ export type {
   RunJson as Run,
   TaskJson as Task,
 } from './responses/entities.ts'
-export type { NotificationJson } from './responses/notifications.ts'
+export type { NotificationJson, RetriedDeliveryJson } from './responses/notifications.ts'
 export type { GrantJson as Grant, GrantList, LearnedPathJson as LearnedPath } from './responses/grants.ts'
 export type { AlwaysChangeView, AnswerResults, InboxQuestion, InboxView } from './responses/inbox.ts'
 export type { RequeueJson as Requeue } from './responses/requeue.ts'

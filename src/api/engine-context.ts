@@ -23,6 +23,7 @@ import { mirrorRoot, openRemote } from '../workspace/remote.ts'
 import { remoteFromEnvironment } from '../workspace/remote-url.ts'
 import { openRepository } from '../workspace/repository.ts'
 import { openShadow } from '../workspace/shadow.ts'
+import { openAnswerLinks } from './answer-link.ts'
 import { openRunTokens } from './run-token.ts'
 import { settingsOf } from './settings.ts'
 import { cacheDirOf, openStateDir, stateDirOf } from './state-dir.ts'
@@ -35,6 +36,8 @@ export interface EngineOptions {
   at?: (point: CrashPoint) => void
   /** Replaces the built-in playbooks in tests, for example to prove that a playbook without effect does not count. */
   playbooks?: readonly Playbook[]
+  /** Where a browser of the owner reaches `/answer/` from elsewhere; absent = notifications have no links. */
+  publicUrl?: URL
   /** Absent = it executes, and leads if no other engine does. */
   roles?: readonly EngineRole[]
   /** False = changes of other engines to a PostgreSQL store are found only by polling. Absent = they also notify. */
@@ -143,5 +146,6 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
     host: hostname(),
     machine: machineHere(),
     runTools: toolAccessOf(stateDir, openRunTokens(stateDir)),
+    ...(options.publicUrl === undefined ? {} : { answerLinks: openAnswerLinks(stateDir, options.publicUrl) }),
   }
 }

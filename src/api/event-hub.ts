@@ -7,7 +7,7 @@ import { eventView } from './event-view.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../runtime/core/context.ts'
 import type { Queryable } from '../store/db.ts'
-import { lastEventId, readEvents, type StoredEvent } from '../store/event.ts'
+import { readEvents, stableUpTo, type StoredEvent } from '../store/event.ts'
 import type { Sink } from './sink.ts'
 
 export interface Follow {
@@ -209,7 +209,7 @@ export const createEventHub = (options: HubOptions): EventHub => {
   /** After a time without followers the reader starts at the end; each follower reads the events before that itself. */
   const wake = async (): Promise<void> => {
     schedule.start()
-    state.head = Math.max(state.head, await lastEventId(db))
+    state.head = Math.max(state.head, await stableUpTo(db))
     state.recent = createRecent(state.head)
   }
   const rest = (): void => {

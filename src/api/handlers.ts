@@ -33,6 +33,7 @@ import { createGoal } from '../runtime/goal/create-goal.ts'
 import { inboxView } from '../runtime/people/inbox.ts'
 import { createActivities } from '../runtime/people/run-activity.ts'
 import { notificationsView } from '../runtime/people/notification-view.ts'
+import { retryNotifications } from '../runtime/people/retry-notifications.ts'
 import { giveBackTask, takeOverTask } from '../runtime/people/take-over-task.ts'
 import { readRunDiff } from '../runtime/people/run-diff.ts'
 import { readChecks } from '../runtime/people/check-log.ts'
@@ -283,6 +284,7 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     resume: async ({ body }) => resumeGoals(context, body.goal),
     restore: async ({ body }) => restoreSnapshot(context.shadow, body),
     clean: async ({ body }) => removeExpired(context, body.dryRun),
+    retryNotifications: async ({ body: { id = null } }) => retryNotifications(context, id),
     confirmConfig: async ({ body }) => {
       if (context.confirmSettings === undefined) throw new AppError('ILLEGAL', 'no change of the configuration waits')
       const { digest } = await context.confirmSettings(body.digest)

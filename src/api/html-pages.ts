@@ -5,30 +5,31 @@
 import { createHash } from 'node:crypto'
 
 const style =
-  ':root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}code,pre{font-family:monospace}pre{white-space:pre-wrap;overflow-wrap:anywhere}'
+  ':root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;overflow-wrap:anywhere}code,pre{font-family:monospace}pre{white-space:pre-wrap;overflow-wrap:anywhere}button{font:inherit;padding:.5rem 1rem;min-height:2.75rem}'
 
 /** A script, because a refresh by markup does not reload an address with a login after its `#`. */
 const reload = 'setTimeout(() => location.reload(), 1000)'
 
 export const hashSource = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-const closed = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
 const allowed = {
   /** JSON: it may load nothing. */
   data: '',
   page: ` style-src ${hashSource(style)};`,
+  /** Its buttons send a form to its own address. */
+  answer: ` style-src ${hashSource(style)};`,
   building: ` style-src ${hashSource(style)}; script-src ${hashSource(reload)};`,
   /** No inline script or style and no foreign address. Trusted types stop text from becoming markup even through a bug. */
   app: " script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none';",
 }
 
-export const contentPolicy = (kind: keyof typeof allowed): string => `default-src 'none';${allowed[kind]} ${closed}`
+export const contentPolicy = (kind: keyof typeof allowed): string =>
+  `default-src 'none';${allowed[kind]} base-uri 'none'; form-action ${kind === 'answer' ? "'self'" : "'none'"}; frame-ancestors 'none'`
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
 export const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (found) => entities[found] ?? '')
 
-const pageOf = (title: string, body: string): string =>
+export const pageOf = (title: string, body: string): string =>
   `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escaped(title)}</title><style>${style}</style></head>

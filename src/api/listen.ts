@@ -1,6 +1,5 @@
 /** Starts the API on a loopback port and writes its address and token to the state folder, where clients of this user find them. */
-import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { serve as listen } from '@hono/node-server'
 import { AppError } from '../errors.ts'
@@ -8,17 +7,10 @@ import { identityOf } from '../platform/process.ts'
 import { createApp, type AppParts } from './app.ts'
 import type { PersistedLogins } from './persisted-logins.ts'
 import { connectionLimit, timeouts } from './limits.ts'
+import { readSecret } from './state-dir.ts'
 
-/** The token of the owner; created on the first start, readable only by the owner. */
-export const readToken = (stateDir: string): string => {
-  const path = join(stateDir, 'token')
-  if (!existsSync(path)) {
-    // Written by a rename: after a crash an empty file would be a token that no client can send.
-    writeFileSync(`${path}.new`, randomBytes(32).toString('base64url'), { mode: 0o600 })
-    renameSync(`${path}.new`, path)
-  }
-  return readFileSync(path, 'utf8').trim()
-}
+/** The token of the owner. */
+export const readToken = (stateDir: string): string => readSecret(stateDir, 'token')
 
 const listenOn = (fetch: ReturnType<typeof createApp>['fetch'], wanted: number, listening: (port: number) => void) =>
   new Promise<ReturnType<typeof listen>>((resolve, reject) => {

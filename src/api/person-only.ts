@@ -5,7 +5,7 @@
 import type { Run } from '../domain/run.ts'
 import { AppError } from '../errors.ts'
 import { markOf } from '../platform/mark.ts'
-import { peerOf, type End } from '../platform/peer.ts'
+import { inspectPeer, type End } from '../platform/peer.ts'
 import { programNameOf } from '../platform/process.ts'
 import { foreignSigns, type Sign } from '../platform/started-by.ts'
 import { markerName, runIdIn } from '../process/find.ts'
@@ -39,13 +39,11 @@ const callerIn = (pids: readonly number[]): Caller | undefined =>
 /** The program of a run at the other end; undefined = nothing shows that there is one. */
 const callerAt = (ends: Ends | undefined): Caller | undefined => {
   if (ends === undefined) return undefined
-  const peer = peerOf(ends.ours, ends.theirs)
-  if (peer.kind === 'processes') return callerIn(peer.pids)
-  if (peer.kind === 'hidden') {
-    const suspect = callerIn(peer.suspects)
-    return suspect && { ...suspect, suspected: true }
-  }
-  return peer.kind === 'gone' ? { program: 'a program that hung up at once', signs: [] } : undefined
+  const found = inspectPeer(ends, (pids, isHidden) => {
+    const caller = callerIn(pids)
+    return caller && isHidden ? { ...caller, suspected: true as const } : caller
+  })
+  return found === 'gone' ? { program: 'a program that hung up at once', signs: [] } : found
 }
 
 const hasMark = ({ launches }: Run, mark: string): boolean =>

@@ -7,7 +7,7 @@ import type { ErrorCode } from '../errors.ts'
 import * as contract from './contract.ts'
 import * as entities from './responses/entities.ts'
 import * as grants from './responses/grants.ts'
-import { notificationSchema } from './responses/notifications.ts'
+import { notificationSchema, retriedDelivery } from './responses/notifications.ts'
 import * as inbox from './responses/inbox.ts'
 import { change, list, ofRun, open, read } from './route-rows.ts'
 import { requeue } from './responses/requeue.ts'
@@ -44,6 +44,14 @@ export const routes = {
   asset: open({
     ...read('/assets/:id', 'A file of the dashboard; its content never changes', none, z.null()),
     answer: null,
+  }),
+  showAnswer: open({
+    ...read('/answer/:id', 'The page of a signed answer link; reading it changes nothing', none, z.null()),
+    ...{ answer: null, errors: [] },
+  }),
+  answerByLink: open({
+    ...change('/answer/:id', 'Answers a question once by the form of that page', null, z.null()),
+    ...{ answer: null, errors: [] },
   }),
   beginSession: open(
     change('/sessions', 'Trades a login code for a session', contract.sessionRequest, outcomes.sessionSchema),
@@ -285,10 +293,19 @@ export const routes = {
   },
   listNotifications: read(
     '/notifications',
-    'What was told over webhook, ntfy and desktop, newest first, with the state of each delivery',
+    'Notifications over webhook, ntfy and desktop, newest first, with the state of each delivery',
     contract.notificationsQuery,
     z.array(notificationSchema),
   ),
+  retryNotifications: {
+    ...change(
+      '/notifications/retry',
+      'Sends again what was given up: one notification, or all of the last day and of questions that wait',
+      contract.retryNotificationsRequest,
+      z.array(retriedDelivery),
+    ),
+    errors: ['NOT_FOUND'] as const,
+  },
   getConfig: read(
     '/config',
     'Changes of the configuration that wait, and files that are not valid',

@@ -2,9 +2,8 @@
  * The token of one run, with which its agent may use the tools of that run and nothing else. It is computed from a key of the state
  * folder, so it is stored nowhere; its run id and epoch are part of it, so the token of another run or attempt does not fit.
  */
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { readSecret } from './state-dir.ts'
 
 export interface RunTokens {
   issue(run: { id: string; epoch: number }): string
@@ -15,18 +14,8 @@ export interface RunTokens {
 const prefix = 'unstuck-run'
 const form = new RegExp(`^${prefix}\\.([\\w-]{1,100})\\.(\\d{1,9})\\.([\\w-]{43})$`)
 
-/** Created on the first start, by a rename: after a crash an empty key would be one that everybody knows. */
-const readKey = (stateDir: string): Buffer => {
-  const path = join(stateDir, 'run-key')
-  if (!existsSync(path)) {
-    writeFileSync(`${path}.new`, randomBytes(32).toString('base64url'), { mode: 0o600 })
-    renameSync(`${path}.new`, path)
-  }
-  return Buffer.from(readFileSync(path, 'utf8').trim(), 'base64url')
-}
-
 export const openRunTokens = (stateDir: string): RunTokens => {
-  const key = readKey(stateDir)
+  const key = Buffer.from(readSecret(stateDir, 'run-key'), 'base64url')
   const macOf = (id: string, epoch: string): Buffer => createHmac('sha256', key).update(`run ${id} ${epoch}`).digest()
   return {
     issue: ({ id, epoch }) => [prefix, id, epoch, macOf(id, String(epoch)).toString('base64url')].join('.'),

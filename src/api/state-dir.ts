@@ -1,5 +1,6 @@
 /** Locations of the state and caches of a repository. Separate from serve.ts, so that a client does not load the engine. */
-import { statSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { AppError } from '../errors.ts'
@@ -37,4 +38,15 @@ export const openStateDir = (stateDir: string): void => {
       'PERMISSION',
       `the state folder ${stateDir} is open to other users (mode ${(mode & 0o777).toString(8)}); check that nothing in it was changed, then close it with: chmod 700 ${quoted(stateDir)}`,
     )
+}
+
+/** A secret of the state folder, readable only by the owner and created when it is first needed. */
+export const readSecret = (stateDir: string, name: string): string => {
+  const path = join(stateDir, name)
+  if (!existsSync(path)) {
+    // Written by a rename: after a crash an empty file would be a secret that everybody knows.
+    writeFileSync(`${path}.new`, randomBytes(32).toString('base64url'), { mode: 0o600 })
+    renameSync(`${path}.new`, path)
+  }
+  return readFileSync(path, 'utf8').trim()
 }

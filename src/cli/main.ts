@@ -3,10 +3,10 @@
  * command is loaded, so that `unstuck --version` and `unstuck exec` start fast.
  */
 import { existsSync, readFileSync } from 'node:fs'
-import { delimiter, dirname, isAbsolute, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { delimiter, isAbsolute } from 'node:path'
 import { Command, Help, type Option } from 'commander'
 import { exitCodes } from '../errors.ts'
+import { shippedPath } from '../platform/shipped-path.ts'
 import type { CommandAction, Register } from './command-options.ts'
 import { runToEnd } from './end-by-signal.ts'
 import { exitOfError } from './exit.ts'
@@ -62,11 +62,8 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
 }
 
 const readVersion = (): string => {
-  for (let folder = dirname(fileURLToPath(import.meta.url)); folder !== dirname(folder); folder = dirname(folder)) {
-    const path = join(folder, 'package.json')
-    if (existsSync(path)) return (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version
-  }
-  return 'unknown'
+  const path = shippedPath(existsSync, 'package.json')
+  return path === undefined ? 'unknown' : (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version
 }
 
 const safeLines = (text: string): string => text.split('\n').map(safe).join('\n')

@@ -27,7 +27,7 @@ const wider: [key: string, narrow: object, wide: object][] = [
   ['change.maxFiles', {}, { change: { maxFiles: -1 } }],
   ['verify.knownFailures', {}, { verify: { knownFailures: ['*'] } }],
   ['playbooks.disabled', { playbooks: { disabled: ['x'] } }, {}],
-  ['loop.max_iterations', {}, { loop: { max_iterations: -1 } }],
+  ['loop.max_iterations', {}, { loop: { max_iterations: 40 } }],
   ['loop.stuck_threshold', {}, { loop: { stuck_threshold: 9 } }],
   ['mcp.enabled', { mcp: { enabled: false } }, {}],
   ['webhooks.events', {}, { webhooks: { events: [] } }],

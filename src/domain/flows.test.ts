@@ -11,6 +11,7 @@ const listed: Record<string, string> = {
   engine: 'online draining offline',
   'merge entry': 'pending processing merged failed cancelled',
   escalation: 'pending approved rejected resolved expired',
+  'recovery proposal': 'open asked approved succeeded rejected resolved denied',
 }
 
 const reachable = (flow: Flow, from: string): Set<string> => {

@@ -4,7 +4,8 @@ import { escalationFlow } from './escalation.ts'
 import type { Flow } from './flow.ts'
 import { goalFlow } from './goal.ts'
 import { mergeFlow } from './merge.ts'
+import { proposalFlow } from './recovery-proposal.ts'
 import { runFlow } from './run.ts'
 import { taskFlow } from './task.ts'
 
-export const flows: readonly Flow[] = [goalFlow, taskFlow, runFlow, engineFlow, mergeFlow, escalationFlow]
+export const flows: readonly Flow[] = [goalFlow, taskFlow, runFlow, engineFlow, mergeFlow, escalationFlow, proposalFlow]

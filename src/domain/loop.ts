@@ -34,8 +34,8 @@ export type LoopStage = (typeof loopStages)[number]
 
 export interface LoopState extends RoleTurn {
   stage: LoopStage
-  /** The last iteration before a person is asked; null = no limit. */
-  limit: number | null
+  /** The last iteration before a person is asked. */
+  limit: number
   /** Tree of the workspace when the turn began, to which changes that the role may not make are put back. */
   before: string | null
   /** Of this iteration; null = they have not run yet. */
@@ -50,7 +50,7 @@ export interface LoopState extends RoleTurn {
 
 /** "iteration 2 of 20, tester" */
 export const turnText = ({ iteration, limit, role }: Pick<LoopState, 'iteration' | 'limit' | 'role'>): string =>
-  `iteration ${iteration}${limit === null ? '' : ` of ${limit}`}, ${role}`
+  `iteration ${iteration} of ${limit}, ${role}`
 
 /** For a view: the turn, or what happens between two turns. */
 export const loopText = (loop: Pick<LoopState, 'iteration' | 'limit' | 'role' | 'stage'>): string => {

@@ -1,7 +1,8 @@
 /**
- * A notification: what a person is told outside of Unstuck, stored in the transaction of the change that it tells of, so that
+ * A notification: what is reported to a person outside of Unstuck, stored in the transaction of the change that it reports, so that
  * neither can be lost without the other. It is sent later, once per channel, by the leading engine.
  */
+import { backoff } from './backoff.ts'
 import type { Choice, ChoiceKind, Escalation } from './escalation.ts'
 
 export const notificationKinds = [
@@ -130,8 +131,10 @@ export const plannedFor = (question: Pick<Escalation, 'kind'>): PlannedNotificat
 export const maxDeliveryAttempts = 10
 
 /** Seconds until the next attempt after this many: 10 s, doubled each time, at most an hour; later if the receiver asks for it. */
-export const deliveryBackoff = (attempts: number, retryAfterSeconds = 0): number =>
-  Math.min(hour, Math.max(10 * 2 ** Math.max(0, attempts - 1), retryAfterSeconds))
+export const deliveryBackoff = (attempts: number, retryAfterSeconds = 0): number => {
+  const own = backoff(attempts - 1, { firstMs: 10_000, maxMs: hour * 1_000 }) / 1_000
+  return Math.min(hour, Math.max(own, retryAfterSeconds))
+}
 
 export const channelNames = ['webhook', 'ntfy', 'desktop'] as const
 export type ChannelName = (typeof channelNames)[number]
@@ -158,12 +161,20 @@ export const isWanted = ({ webhooks }: NotifySettings, kind: NotificationKind): 
   return topic === null || webhooks.events.includes(topic)
 }
 
-/** What a button may do: it gives no right, changes no check and lands nothing, because who reads the topic can press it. */
+/** What a button or link may do: it gives no right, changes no check and lands nothing, because anyone who reads the message can use it. */
 const buttonKinds: readonly ChoiceKind[] = ['retry', 'resume', 'cancel']
+
+/** Such a retry also counts the spend of the goal from zero, and so lifts a limit of the owner. */
+const resetsSpend = ({ kind, taskId }: Pick<Escalation, 'kind' | 'taskId'>): boolean =>
+  kind === 'budget' || taskId === null
 
 const maxButtons = 3
 
-export const buttonChoices = ({ choices }: Pick<Escalation, 'choices'>): Choice[] =>
-  choices.filter(({ kind, input }) => buttonKinds.includes(kind) && input?.required !== true).slice(0, maxButtons)
+export const buttonChoices = (question: Pick<Escalation, 'kind' | 'taskId' | 'choices'>): Choice[] =>
+  question.choices
+    .filter(({ kind, input }) => buttonKinds.includes(kind) && input?.required !== true)
+    .filter(({ kind }) => kind !== 'retry' || !resetsSpend(question))
+    .slice(0, maxButtons)
 
-export const buttonHours = 24
+/** For so long after it was sent a message can be answered by its buttons and its link. */
+export const answerHours = 24

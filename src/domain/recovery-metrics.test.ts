@@ -35,6 +35,18 @@ test('only commands that ran without a person count for the success rate, and on
   expect(metrics).toMatchObject({ auto_recoveries: { succeeded: 1, failed: 2 }, auto_recovery_success_rate: 1 / 3 })
 })
 
+test('a command that helped and fails where it is repeated in a later clone succeeded', () => {
+  const observed = { action_taken: 'RUN_PROPOSED_COMMAND', status: 'success' }
+  const metrics = metricsOf(
+    ['recovery_approved', { source: 'auto', command }],
+    ['recovery_executed', { command, exit_code: 0 }],
+    ['recovery', observed],
+    ['recovery_failed', { command, exit_code: 1, error: '' }],
+    ['recovery_executed', { command, exit_code: 0 }],
+  )
+  expect(metrics).toMatchObject({ auto_recoveries: { succeeded: 1, failed: 0 } })
+})
+
 test('the most common category is first, and only questions about proposals count', () => {
   const metrics = metricsOf(
     ['recovery_proposed', { category: 'network' }],

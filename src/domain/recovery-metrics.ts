@@ -19,6 +19,7 @@ export const metricEventTypes = [
   'recovery_approved',
   'recovery_executed',
   'recovery_failed',
+  'recovery',
   'escalation.opened',
   'escalation.answered',
 ] as const
@@ -72,6 +73,13 @@ const countFailed = (tally: RecoveryTally, event: MetricEvent): void => {
   tally.failed += 1
 }
 
+/** The effect was observed. What the command does in later clones, where it is repeated, is part of no number. */
+const countObserved = (tally: RecoveryTally, event: MetricEvent): void => {
+  if (textIn(event, 'action_taken') !== 'RUN_PROPOSED_COMMAND' || textIn(event, 'status') !== 'success') return
+  for (const [key, outcome] of tally.running)
+    if (outcome === 'succeeded' && key.startsWith(`${event.taskId ?? ''} `)) tally.running.delete(key)
+}
+
 const countAnswered = (tally: RecoveryTally, event: MetricEvent): void => {
   const asked = tally.open.get(textIn(event, 'escalation'))
   if (asked === undefined) return
@@ -93,6 +101,7 @@ const counters: Record<(typeof metricEventTypes)[number], (tally: RecoveryTally,
   recovery_approved: countApproved,
   recovery_executed: countExecuted,
   recovery_failed: countFailed,
+  recovery: countObserved,
   'escalation.opened': countOpened,
   'escalation.answered': countAnswered,
 }

@@ -305,7 +305,7 @@ export const spendWithLaunch = ({ spend, launches }: Pick<Run, 'spend' | 'launch
 }
 
 /** Whether both launches belong to the same turn of a loop. */
-const isSameTurn = (one: Launch, other: Launch): boolean =>
+export const isSameTurn = (one: Launch, other: Launch): boolean =>
   one.turn?.iteration === other.turn?.iteration && one.turn?.role === other.turn?.role
 
 /**

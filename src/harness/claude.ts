@@ -8,7 +8,7 @@ import { claudeStderrError } from './claude-errors.ts'
 import { readClaude } from './claude-events.ts'
 import type { Driver, LaunchLine, LaunchRequest, QuestionRequest } from './driver.ts'
 import { folderIn, type LoginTraces } from './cli-login.ts'
-import { serverEntry, serverFile, toolServerName } from './tool-server.ts'
+import { serverEntry, serverFile, toolServerName, toolServerStartSeconds } from './tool-server.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { narrowedArgs, withoutModel } from './narrowed-args.ts'
 import { grantRulesOf, toolRulesOf } from './tool-rules.ts'
@@ -39,11 +39,18 @@ const editRule = (_tool: string, workspace: string): string | undefined =>
 
 const toolRule = (tool: string): string => `mcp__${toolServerName}__${tool}`
 
+/**
+ * Claude begins its turn without waiting for its servers, and a call before they are connected fails as a call of an unknown tool. It
+ * waits for those that are always loaded, 5 s unless the variable names another time.
+ */
+const startsFirst = { alwaysLoad: true }
+const startVariables = { MCP_CONNECT_TIMEOUT_MS: String(toolServerStartSeconds * 1000) }
+
 const launch = (request: LaunchRequest): LaunchLine => {
   const { toolServer: server } = request
   const ownTools = (server?.tools ?? []).map(toolRule)
   const rules = [...request.commands.flatMap(ruleOf), ...request.toolRules, ...ownTools]
-  const file = server === undefined ? undefined : serverFile(server, serverEntry(server))
+  const file = server === undefined ? undefined : serverFile(server, { ...serverEntry(server), ...startsFirst })
   return {
     // The prompt directly follows -p, because --add-dir and --allowedTools take every argument behind them.
     argv: [
@@ -62,7 +69,7 @@ const launch = (request: LaunchRequest): LaunchLine => {
     ],
     // A session can only be resumed from the folder it was started in.
     cwd: request.workspace,
-    env: { DISABLE_AUTOUPDATER: '1' },
+    env: { DISABLE_AUTOUPDATER: '1', ...(file === undefined ? {} : startVariables) },
     ...(file === undefined ? {} : { files: [file] }),
     stdinFile: null,
   }

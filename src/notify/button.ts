@@ -18,30 +18,45 @@ export const buttonTokenHash = (token: string): string => createHash('sha256').u
 export const pressText = (token: string): string => `unstuck ${token}`
 
 const press = /^unstuck ([A-Za-z0-9_-]{43})$/
-const maxPresses = 50
 
-const messageIn = (line: string): string => {
+interface TopicMessage {
+  id: string
+  text: string
+}
+
+const messageIn = (line: string): TopicMessage | undefined => {
   try {
-    const { event, message } = JSON.parse(line) as { event?: unknown; message?: unknown }
-    return event === 'message' && typeof message === 'string' ? message : ''
+    const { event, id, message } = JSON.parse(line) as Record<string, unknown>
+    if (event !== 'message' || typeof message !== 'string') return undefined
+    return { id: typeof id === 'string' && /^[\w-]{1,64}$/.test(id) ? id : '', text: message.trim() }
   } catch {
-    return '' // anybody can publish to the topic, so what is no press is nothing
+    return undefined // anybody can publish to the topic, so what is not a message is skipped
   }
 }
 
-/** The tokens in the messages of a topic, one JSON object a line. */
-export const pressedTokens = (text: string): string[] =>
-  [...new Set(text.split('\n').flatMap((line) => press.exec(messageIn(line).trim())?.[1] ?? []))].slice(0, maxPresses)
+/** The messages of a topic, one JSON object a line. */
+const messagesIn = (text: string): TopicMessage[] => text.split('\n').flatMap((line) => messageIn(line) ?? [])
+
+/** The tokens in the messages of a topic. */
+export const pressedTokens = (text: string): string[] => [
+  ...new Set(messagesIn(text).flatMap((message) => press.exec(message.text)?.[1] ?? [])),
+]
 
 export interface ReadPresses {
   url: string
-  /** Seconds since 1970. */
-  since: number
+  /** Seconds since 1970, or the id of a message. */
+  since: number | string
   /** Of the topic, if it needs one. */
   token: string
   timeoutMs?: number
   resolve?: ResolveName
   signal?: AbortSignal
+}
+
+export interface Presses {
+  tokens: string[]
+  /** The topic had more: the id of the last message that was read, after which the next reading continues. */
+  readTo?: string
 }
 
 const defaultTimeoutMs = 10_000
@@ -52,11 +67,14 @@ export const readPresses = async ({
   token,
   timeoutMs = defaultTimeoutMs,
   ...more
-}: ReadPresses): Promise<{ ok: true; tokens: string[] } | FailedSend> => {
+}: ReadPresses): Promise<({ ok: true } & Presses) | FailedSend> => {
   const url = new URL(text)
   url.pathname = `${url.pathname.replace(/\/$/, '')}/json`
   url.search = `?poll=1&since=${since}`
   const headers: Record<string, string> = token === '' ? {} : { authorization: `Bearer ${token}` }
   const read = await readText({ url: url.href, headers, timeoutMs, ...more })
-  return read.ok ? { ok: true, tokens: pressedTokens(read.text) } : read
+  if (!read.ok) return read
+  const tokens = pressedTokens(read.text)
+  const readTo = read.isCut ? messagesIn(read.text).findLast(({ id }) => id !== '')?.id : undefined
+  return { ok: true, tokens, ...(readTo === undefined ? {} : { readTo }) }
 }

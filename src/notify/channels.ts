@@ -70,12 +70,13 @@ const ntfy = (
 
 /** Sends one notification over one channel, once. Never throws for what a receiver does. */
 export const sendOver = (channel: ChannelName, message: Message, options: SendOptions): Promise<SendResult> => {
+  const { environment, timeoutMs = defaultTimeoutMs, signal } = options
   switch (channel) {
     case 'webhook':
       return webhook(message, options)
     case 'ntfy':
       return ntfy(message, options)
     case 'desktop':
-      return showOnDesktop(message, options.environment, options.timeoutMs ?? defaultTimeoutMs)
+      return showOnDesktop(message, { environment, timeoutMs, signal })
   }
 }

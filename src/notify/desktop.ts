@@ -1,5 +1,5 @@
 /** Shows a notification on the desktop with `notify-send`, where that program and a desktop exist. */
-import { execFile } from 'node:child_process'
+import { execFile, type ExecFileException } from 'node:child_process'
 import type { NotificationSeverity } from '../domain/notification.ts'
 import { headingOf, plainText, type Message } from './message.ts'
 import type { SendResult } from './post.ts'
@@ -20,22 +20,31 @@ const shownCharacters = 800
 const withoutMarkup = (text: string): string =>
   text.slice(0, shownCharacters).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
+const problemOf = ({ code, killed }: ExecFileException): string => {
+  if (code === 'ENOENT') return 'the program notify-send is not installed'
+  if (code === 'ABORT_ERR') return 'the engine stopped before notify-send had ended'
+  return killed === true ? 'notify-send did not end in time' : 'notify-send failed; is there a desktop?'
+}
+
+interface DesktopOptions {
+  environment: Record<string, string | undefined>
+  timeoutMs: number
+  signal?: AbortSignal | undefined
+}
+
 export const showOnDesktop = (
   message: Message,
-  environment: Record<string, string | undefined>,
-  timeoutMs: number,
+  { environment, timeoutMs, signal }: DesktopOptions,
 ): Promise<SendResult> => {
   const own = Object.fromEntries(
     needed.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]])),
   )
   const args = ['--app-name=Unstuck', `--urgency=${urgencies[message.severity]}`, '--']
   const texts = [`Unstuck: ${headingOf(message)}`, withoutMarkup(plainText(message))]
+  const options = { env: own, timeout: timeoutMs, maxBuffer: 64 * 1024, ...(signal === undefined ? {} : { signal }) }
   return new Promise((done) => {
-    execFile('notify-send', [...args, ...texts], { env: own, timeout: timeoutMs, maxBuffer: 64 * 1024 }, (error) => {
-      if (error === null) return done({ ok: true })
-      const problem =
-        error.code === 'ENOENT' ? 'the program notify-send is not installed' : 'notify-send failed; is there a desktop?'
-      done({ ok: false, problem, retryAfterSeconds: 0 })
-    })
+    execFile('notify-send', [...args, ...texts], options, (error) =>
+      done(error === null ? { ok: true } : { ok: false, problem: problemOf(error), retryAfterSeconds: 0 }),
+    )
   })
 }

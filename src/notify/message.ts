@@ -11,6 +11,8 @@ export interface Message extends Pick<
   id: string
   /** For the one channel that has buttons. */
   buttons?: Button[]
+  /** Opens a page that answers the question. */
+  answerUrl?: string
 }
 
 const headings: Record<Message['kind'], string> = {
@@ -27,19 +29,25 @@ export const headingOf = ({ kind, severity }: Pick<Message, 'kind' | 'severity'>
   `${severity === 'urgent' ? 'Urgent: ' : ''}${headings[kind]}`
 
 /** Title, what is needed, and the command lines of the choices. */
-export const plainText = ({ data }: Pick<Message, 'data'>): string =>
-  [
-    data.title,
-    ...(data.text === '' || data.text === data.title ? [] : [data.text]),
-    ...data.choices.map(({ label, command }) => `• ${label}: ${command}`),
-  ].join('\n')
+const linesOf = ({ data }: Pick<Message, 'data'>): string[] => [
+  data.title,
+  ...(data.text === '' || data.text === data.title ? [] : [data.text]),
+  ...data.choices.map(({ label, command }) => `• ${label}: ${command}`),
+]
+
+/** After the title, because the end of a long text may be cut. */
+const withLink = ([title = '', ...rest]: string[], link: string | undefined): string =>
+  [title, ...(link === undefined ? [] : [link]), ...rest].join('\n')
+
+export const plainText = (message: Pick<Message, 'data' | 'answerUrl'>): string =>
+  withLink(linesOf(message), message.answerUrl && `To answer in a browser: ${message.answerUrl}`)
 
 export const standardBody = (message: Message): string => {
-  const { id, kind, severity, goalId, taskId, runId, escalationId, data, createdAt } = message
+  const { id, kind, severity, goalId, taskId, runId, escalationId, data, createdAt, answerUrl = null } = message
   return JSON.stringify({
     type: kind,
     timestamp: createdAt.toISOString(),
-    data: { id, severity, goal: goalId, task: taskId, run: runId, escalation: escalationId, ...data },
+    data: { id, severity, goal: goalId, task: taskId, run: runId, escalation: escalationId, ...data, answerUrl },
   })
 }
 
@@ -47,8 +55,13 @@ export const standardBody = (message: Message): string => {
 const slackText = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
-export const slackBody = (message: Message): string =>
-  JSON.stringify({ text: `*${slackText(headingOf(message))}*\n${slackText(plainText(message))}` })
+export const slackBody = (message: Message): string => {
+  const { answerUrl } = message
+  const link = answerUrl && `<${answerUrl}|Answer in a browser>`
+  return JSON.stringify({
+    text: `*${slackText(headingOf(message))}*\n${withLink(linesOf(message).map(slackText), link)}`,
+  })
+}
 
 /** Hosts that expect `{text}`: Slack itself, and Discord's URLs for it. */
 export const isSlackUrl = (url: URL): boolean =>
@@ -76,10 +89,11 @@ const actionsOf = (buttons: readonly Button[], url: string) =>
   }))
 
 export const ntfyBody = (message: Message, topic: string, answersUrl?: string): string => {
-  const { buttons = [] } = message
+  const { buttons = [], answerUrl } = message
   return JSON.stringify({
     ...{ topic, title: `Unstuck: ${headingOf(message)}`, priority: priorities[message.severity] },
     ...{ message: cutBytes(plainText(message), ntfyBytes), tags: [message.kind] },
+    ...(answerUrl === undefined ? {} : { click: answerUrl }),
     ...(answersUrl === undefined || buttons.length === 0 ? {} : { actions: actionsOf(buttons, answersUrl) }),
   })
 }

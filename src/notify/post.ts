@@ -49,20 +49,29 @@ const problemOf = (error: unknown): string => {
   return words[code] ?? (code.startsWith('HPE_') ? 'the response is not HTTP' : code || 'the request failed')
 }
 
-const firstBytes = async (response: IncomingMessage, most: number): Promise<string> => {
+interface Body {
+  text: string
+  /** `cut` = it was longer; `broken` = the connection or the time ended before it did. */
+  end: 'whole' | 'cut' | 'broken'
+}
+
+const firstBytes = async (response: IncomingMessage, most: number): Promise<Body> => {
   const chunks: Buffer[] = []
   let length = 0
+  let end: Body['end'] = 'whole'
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       chunks.push(chunk)
       length += chunk.length
-      if (length >= most) break
+      if (length <= most) continue
+      end = 'cut'
+      break
     }
   } catch {
-    // The status is known already, and a broken body adds nothing to it.
+    end = 'broken' // the caller decides what half a body is worth
   }
   response.destroy()
-  return Buffer.concat(chunks).subarray(0, most).toString('utf8')
+  return { text: Buffer.concat(chunks).subarray(0, most).toString('utf8'), end }
 }
 
 const secondsOf = (header: string | undefined): number => (/^\d{1,6}$/.test(header ?? '') ? Number(header) : 0)
@@ -74,7 +83,7 @@ const failureOf = async (response: IncomingMessage): Promise<string> => {
     response.destroy()
     return `status ${status}: redirects are not followed; configure the final URL`
   }
-  const text = excerpt(await firstBytes(response, shownBytes))
+  const text = excerpt((await firstBytes(response, shownBytes)).text)
   return `status ${status}${text === '' ? '' : `: ${text}`}`
 }
 
@@ -121,10 +130,13 @@ export const post = (request: PostRequest): Promise<SendResult> => exchange('POS
 
 const readBytes = 256 * 1024
 
-/** The text at a URL, at most its first 256 KiB. */
-export const readText = (request: Omit<PostRequest, 'body'>): Promise<{ ok: true; text: string } | FailedSend> =>
-  exchange('GET', { ...request, body: '' }, async (response) =>
-    response.statusCode === 200
-      ? { ok: true as const, text: await firstBytes(response, readBytes) }
-      : failed(await failureOf(response)),
-  )
+const bodyOf = async (response: IncomingMessage) => {
+  if (response.statusCode !== 200) return failed(await failureOf(response))
+  const { text, end } = await firstBytes(response, readBytes)
+  return end === 'broken' ? failed('the response ended early') : { ok: true as const, text, isCut: end === 'cut' }
+}
+
+/** The text at a URL, at most its first 256 KiB. A response that breaks off is a failure: what it lacks is unknown. */
+export const readText = (
+  request: Omit<PostRequest, 'body'>,
+): Promise<{ ok: true; text: string; isCut: boolean } | FailedSend> => exchange('GET', { ...request, body: '' }, bodyOf)

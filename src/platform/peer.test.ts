@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { peerOf, searchPeer, type End } from './peer.ts'
+import { inspectPeer, peerOf, searchPeer, type End } from './peer.ts'
 
 let server: Server
 let port: number
@@ -72,6 +72,16 @@ describe.runIf(process.platform === 'linux')('the process at the other end of a 
     socket.destroy()
     await once(socket, 'close')
     expect(peerOf(ours, theirs)).toEqual({ kind: 'gone' })
+  })
+
+  test('is gone when it hangs up while it is looked at, and shows nothing', async () => {
+    const waits = accepted()
+    const socket = dial()
+    const ends = await waits
+    expect(inspectPeer(ends, (pids) => pids)).toEqual([process.pid])
+    expect(inspectPeer(ends, () => undefined)).toBeUndefined()
+    expect(inspectPeer(ends, () => void socket.destroy())).toBe('gone')
+    expect(inspectPeer(ends, (pids) => pids)).toBe('gone')
   })
 
   test('is unknown where the address has another form', () => {

@@ -112,13 +112,33 @@ export const searchPeer = (
   return { kind: 'hidden', suspects: hiding.map(({ pid }) => pid) }
 }
 
+/** Reads the socket at the other end; undefined = not reported here. */
+const readerOf = (ours: End, theirs: End): (() => SocketRow | undefined) | undefined => {
+  const [here, there] = [listedEnd(ours), listedEnd(theirs)]
+  return !isLinux || here === undefined || there === undefined ? undefined : () => rowOf(here, there)
+}
+
 /** `ours` and `theirs` are the local and the remote end of the accepted connection. */
 export const peerOf = (ours: End, theirs: End): Peer => {
-  const [here, there] = [listedEnd(ours), listedEnd(theirs)]
-  if (!isLinux || here === undefined || there === undefined) return { kind: 'unknown' }
-  return searchPeer(
-    () => rowOf(here, there),
-    (inode) => processTable().map(({ pid }) => ({ pid, holds: holdsSocket(pid, inode) })),
-    userOf,
-  )
+  const read = readerOf(ours, theirs)
+  if (read === undefined) return { kind: 'unknown' }
+  const search = (inode: string): Seen[] => processTable().map(({ pid }) => ({ pid, holds: holdsSocket(pid, inode) }))
+  return searchPeer(read, search, userOf)
+}
+
+/**
+ * What `inspect` finds about the processes at the other end, or about the suspects where it is hidden. A process that ends while it is
+ * inspected shows nothing, which must not count as harmless: then the other end is `gone`.
+ */
+export const inspectPeer = <T>(
+  { ours, theirs }: { ours: End; theirs: End },
+  inspect: (pids: readonly number[], isHidden: boolean) => T | undefined,
+): T | 'gone' | undefined => {
+  const peer = peerOf(ours, theirs)
+  if (peer.kind === 'unknown' || peer.kind === 'gone') return peer.kind === 'gone' ? 'gone' : undefined
+  const isHidden = peer.kind === 'hidden'
+  const found = inspect(isHidden ? peer.suspects : peer.pids, isHidden)
+  if (found !== undefined) return found
+  const row = readerOf(ours, theirs)?.()
+  return row === undefined || row.inode === '0' ? 'gone' : undefined
 }

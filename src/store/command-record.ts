@@ -14,4 +14,5 @@ export const commandRecords = (db: Queryable): Promise<StoredCommandRecord[]> =>
     select command, failing ->> 'signature' as signature,
       count(*) filter (where recovery_execution.state = 'succeeded' and effect)::int as worked,
       count(*) filter (where recovery_execution.state in ('failed', 'unknown') or not effect)::int as failed
-    from recovery_execution join recovery_proposal on recovery_proposal.id = proposal_id group by 1, 2 order by 1, 2`)
+    from recovery_execution join recovery_proposal on recovery_proposal.id = proposal_id
+    where not repetition group by 1, 2 order by 1, 2`)

@@ -60,11 +60,12 @@ export const pendingEscalationOf = async (db: Queryable, taskId: string): Promis
   return row === undefined ? undefined : read(row)
 }
 
-/** Compare-and-swap: the second of two answers gets `stale`, so a question is decided once. */
+/** Compare-and-swap: the second of two answers gets `stale`, so a question is decided once. `reply`: what a person told an agent. */
 export const answerEscalation = async (
   tx: Queryable,
   escalation: Escalation,
   trigger: ChoiceKind | 'overtaken',
+  reply?: string,
 ): Promise<MoveResult<Escalation>> => {
   const step = transitionOf(escalationFlow, escalation.state, trigger)
   if (!step.ok) return step
@@ -79,11 +80,21 @@ export const answerEscalation = async (
     goalId: escalation.goalId,
     taskId: escalation.taskId,
     runId: escalation.runId,
-    payload: { escalation: escalation.id, answer: trigger },
+    payload: { escalation: escalation.id, answer: trigger, ...(reply === undefined ? {} : { reply }) },
   })
   await notifyOfAnswer(tx, escalation, trigger)
   return { ok: true, value: read(row) }
 }
+
+/** What a person replied to this question; undefined = nothing. */
+export const replyTo = async (db: Queryable, { id, taskId }: Escalation): Promise<string | undefined> =>
+  (
+    await firstRow<{ reply: string | null }>(
+      db,
+      sql`select payload ->> 'reply' as reply from event
+        where task_id = ${taskId} and type = 'escalation.answered' and payload ->> 'escalation' = ${id}`,
+    )
+  )?.reply ?? undefined
 
 /** Closes the open question of a task's agent, because nothing waits for its answer any more. */
 export const expireAgentQuestion = async (tx: Queryable, taskId: string): Promise<void> => {

@@ -56,10 +56,14 @@ export interface EventFilter {
  * The highest id below which no event can appear any more. Ids are assigned when a row is written, but become visible
  * when its transaction commits: a reader that saw 8 before 7 was committed would never see 7. So the highest id is
  * read first, then whether another transaction is writing. Only then can a gap still be filled; an old gap is from a
- * rollback.
+ * rollback. A reader that begins at the end begins here, not at the newest event. 0 = there is none.
  */
 export const stableUpTo = async (db: Queryable): Promise<number> => {
-  const given = await firstRow<{ last: number }>(db, sql`select last_value::float8 as last from event_id_seq`)
+  // A sequence that gave no number yet holds the first one it will give.
+  const given = await firstRow<{ last: number }>(
+    db,
+    sql`select (case when is_called then last_value else 0 end)::float8 as last from event_id_seq`,
+  )
   const writing = await firstRow(
     db,
     sql`select 1 from pg_locks where relation = 'event'::regclass and mode = 'RowExclusiveLock' and pid <> pg_backend_pid() limit 1`,
@@ -113,10 +117,6 @@ export const eventsOfMinute = async (db: Queryable, run: OfRun, type: string): P
         and type = ${type} and at > unstuck_now() - interval '1 minute'`,
     )
   )?.count ?? 0
-
-/** The id of the newest event; 0 = there is none. */
-export const lastEventId = async (db: Queryable): Promise<number> =>
-  (await firstRow<{ id: number }>(db, sql`select coalesce(max(id), 0)::float8 as id from event`))?.id ?? 0
 
 /** The time of the store, which all due times and leases use. */
 export const storeNow = async (db: Queryable): Promise<Date> => {

@@ -83,24 +83,24 @@ export const escalationReason = async (
     )
   )?.reason ?? undefined
 
-/** What is told about a run when it has ended. */
-export interface EndedRun extends Pick<
+/** What is exported about a run and its turns. */
+export interface ExportedRun extends Pick<
   Run,
-  'id' | 'number' | 'harness' | 'state' | 'spend' | 'sessionId' | 'startedAt' | 'endedAt'
+  'id' | 'number' | 'harness' | 'state' | 'spend' | 'sessionId' | 'startedAt' | 'endedAt' | 'launches'
 > {
   role: string
   model: string | null
 }
 
-export const endedRuns = async (db: Queryable, ids: readonly string[]): Promise<EndedRun[]> =>
+export const exportedRuns = async (db: Queryable, ids: readonly string[]): Promise<ExportedRun[]> =>
   ids.length === 0
     ? []
     : (
         await db.query<object>(sql`
-          select run.id, run.number, run.harness, run.state, run.spend, run.session_id, run.started_at, run.ended_at, task.role, task.model
+          select run.id, run.number, run.harness, run.state, run.spend, run.session_id, run.started_at, run.ended_at, run.launches, task.role, task.model
           from run join task on task.id = run.task_id
           where run.id in (select jsonb_array_elements_text(${json(ids)}::jsonb))`)
-      ).map((row) => fromRow<EndedRun>(row))
+      ).map((row) => fromRow<ExportedRun>(row))
 
 export interface GoalProgress {
   /** The number of the goal's newest run within its task; 0 = there is none. */

@@ -196,7 +196,7 @@ export const proposalNumbers = async (db: Queryable): Promise<ProposalNumbers> =
       case when state = 'succeeded' and effect then 'success' when state = 'succeeded' and not effect then 'no_effect'
         when state in ('failed', 'unknown') then state else 'running' end as outcome,
       count(*)::float8 as n
-    from recovery_execution group by 1, 2 order by 1, 2`)
+    from recovery_execution where not repetition group by 1, 2 order by 1, 2`)
   const goals = await one(db, sql`select count(distinct goal_id)::float8 as n from recovery_proposal`)
   return {
     ...{ proposals: samplesOf(proposals, 'n'), commands: samplesOf(commands, 'n') },

@@ -38,13 +38,18 @@ export const notifyOfQuestion = async (tx: Queryable, question: Question): Promi
     await store(tx, { ...planned, id: `${id}-${suffix}`, goalId, taskId, runId, escalationId: id, data })
 }
 
-/** Withdraws the reminders of a decided question, and tells that it is decided. */
+/** A question is decided: messages that ask for its answer are not sent any more, and its end is reported. */
 export const notifyOfAnswer = async (tx: Queryable, question: Question, answer: string): Promise<void> => {
   const { id, goalId, taskId, runId, happened } = question
-  await tx.query(sql`update notification set withdrawn_at = unstuck_now()
-    where escalation_id = ${id} and kind = 'escalation.reminder' and handed_over_at is null and withdrawn_at is null`)
-  const words =
-    answer === 'overtaken' ? 'Nobody has to answer it any more.' : `The answer: ${answer.replaceAll('_', ' ')}.`
+  // Locked first, in the order of the hand-over: its deliveries would otherwise appear after they were deleted here. A full lock would
+  // wait for an attempt that stores its buttons, which would wait for this.
+  await tx.query(sql`select 1 from notification where escalation_id = ${id} order by due_at, id for no key update`)
+  await tx.query(sql`delete from notification_delivery where delivered_at is null and given_up_at is null
+    and notification_id in (select notification.id from notification where escalation_id = ${id})`)
+  // What a channel has delivered, or has failed to, stays in the list.
+  await tx.query(sql`update notification set withdrawn_at = unstuck_now() where escalation_id = ${id} and withdrawn_at is null
+    and not exists (select 1 from notification_delivery d where d.notification_id = notification.id)`)
+  const words = answer === 'overtaken' ? 'It needs no answer any more.' : `The answer: ${answer.replaceAll('_', ' ')}.`
   await store(tx, {
     ...{ id: `${id}-resolved`, goalId, taskId, runId, escalationId: id },
     ...{ kind: 'escalation.resolved', severity: 'low', afterSeconds: 0, data: endData(happened, words, answer) },
@@ -58,7 +63,7 @@ const endings: Partial<Record<Goal['state'], string>> = {
   cancelled: 'was cancelled',
 }
 
-/** A goal that ended. One that waits to be landed by a person is told once, although it may become ready again. */
+/** A goal that ended. One that waits to be landed by a person is reported once, although it may become ready again. */
 export const notifyOfGoal = async (tx: Queryable, goal: Goal): Promise<void> => {
   const { id, state, title, reason, autoMerge, repoMode, version } = goal
   const ending = endings[state]
@@ -73,7 +78,7 @@ export const notifyOfGoal = async (tx: Queryable, goal: Goal): Promise<void> => 
 }
 
 export interface DueNotification extends Notification {
-  /** It still helps to tell it: it is new, or its question is still open. */
+  /** It still helps to send it: it is new, or its question is still open. */
   isCurrent: boolean
 }
 
@@ -85,10 +90,14 @@ export const dueNotifications = async (db: Queryable, limit: number): Promise<Du
       where handed_over_at is null and withdrawn_at is null and due_at <= unstuck_now() order by due_at, notification.id limit ${limit}`)
   ).map((row) => fromRow<DueNotification>(row))
 
-/** Stores over which channels a notification goes; none = nobody is told. */
+/** Stores over which channels a notification goes; none = it is not sent. One whose question was answered meanwhile stays withdrawn. */
 export const handOverNotification = async (tx: Queryable, id: string, channels: readonly string[]): Promise<void> => {
-  await tx.query(sql`update notification set handed_over_at = unstuck_now() where id = ${id}`)
-  for (const channel of channels)
+  const waiting = await firstRow(
+    tx,
+    sql`update notification set handed_over_at = unstuck_now()
+      where id = ${id} and handed_over_at is null and withdrawn_at is null returning 1`,
+  )
+  for (const channel of waiting === undefined ? [] : channels)
     await tx.query(sql`insert into notification_delivery (notification_id, channel) values (${id}, ${channel})
       on conflict do nothing`)
 }
@@ -109,19 +118,20 @@ const byIds = async (db: Queryable, ids: readonly string[]): Promise<Map<string,
   return new Map(rows.map((row) => fromRow<Notification>(row)).map((entry) => [entry.id, entry]))
 }
 
-export const dueDeliveries = async (db: Queryable, limit: number): Promise<DueDelivery[]> => {
+/** The deliveries of a channel whose time has come, the oldest first. */
+export const dueDeliveries = async (db: Queryable, channel: string, limit: number): Promise<DueDelivery[]> => {
   const rows =
     await db.query<object>(sql`select d.* from notification_delivery d join notification n on n.id = d.notification_id
-    where d.delivered_at is null and d.given_up_at is null and d.next_at <= unstuck_now()
-    order by d.next_at, n.due_at, n.id, d.channel limit ${limit}`)
+    where d.channel = ${channel} and d.delivered_at is null and d.given_up_at is null and d.next_at <= unstuck_now()
+    order by d.next_at, n.due_at, n.id limit ${limit}`)
   const due = rows.map((row) => fromRow<Delivery>(row))
   if (due.length === 0) return []
-  const told = await byIds(
+  const notifications = await byIds(
     db,
     due.map(({ notificationId }) => notificationId),
   )
   return due.flatMap((delivery) => {
-    const notification = told.get(delivery.notificationId)
+    const notification = notifications.get(delivery.notificationId)
     return notification === undefined ? [] : [{ delivery, notification }]
   })
 }
@@ -169,6 +179,48 @@ export const giveUpDelivery = async (
   })
 }
 
+/** Ends the deliveries over all other channels than these. No event: the owner removed the channel. */
+export const giveUpOtherChannels = async (tx: Queryable, channels: readonly string[]): Promise<void> => {
+  await tx.query(sql`update notification_delivery
+    set given_up_at = unstuck_now(), problem = 'the channel was removed from the configuration'
+    where delivered_at is null and given_up_at is null
+      and channel not in (select jsonb_array_elements_text(${json(channels)}::jsonb))`)
+}
+
+export interface RetriedDelivery {
+  notificationId: string
+  channel: string
+}
+
+/**
+ * Makes what was given up due again, with a new count of attempts: of one notification, or (`id` null) everything of the last day and
+ * of the questions that wait. What asks for an answer that was given meanwhile stays as it is.
+ */
+export const retryDeliveries = async (
+  tx: Queryable,
+  { id, channels }: { id: string | null; channels: readonly string[] },
+): Promise<RetriedDelivery[]> => {
+  const rows = await tx.query<object>(sql`
+    update notification_delivery d set attempts = 0, given_up_at = null, next_at = unstuck_now()
+    from notification n left join escalation asked on asked.id = n.escalation_id
+    where n.id = d.notification_id and d.given_up_at is not null and n.withdrawn_at is null
+      and d.channel in (select jsonb_array_elements_text(${json(channels)}::jsonb))
+      and (n.id = ${id} or (${id}::text is null and (n.due_at > unstuck_now() - interval '1 day' or asked.state = 'pending')))
+      and (asked.id is null or asked.state = 'pending' or n.kind = 'escalation.resolved')
+    returning d.notification_id, d.channel, n.goal_id, n.task_id, n.run_id`)
+  const retried = rows.map((row) => fromRow<RetriedDelivery & Pick<Notification, 'goalId' | 'taskId' | 'runId'>>(row))
+  for (const { notificationId, channel, ...about } of retried)
+    await appendEvent(tx, {
+      type: 'notification.retried',
+      ...about,
+      payload: { notification: notificationId, channel },
+    })
+  return retried.map(({ notificationId, channel }) => ({ notificationId, channel }))
+}
+
+export const notificationExists = async (db: Queryable, id: string): Promise<boolean> =>
+  (await firstRow(db, sql`select 1 from notification where id = ${id}`)) !== undefined
+
 export interface SentNotification extends Notification {
   deliveries: Delivery[]
 }
@@ -211,49 +263,11 @@ export const undeliveredChannels = async (
   return rows.map((row) => fromRow<UndeliveredChannel>(row))
 }
 
-/** Deletes what was handed over or withdrawn long ago. */
+/** Deletes what is long over: sent, given up, withdrawn, or never sent for lack of a channel. A question that waits keeps its notifications. */
 export const dropOldNotifications = async (tx: Queryable, days: number): Promise<void> => {
   await tx.query(sql`delete from notification
-    where coalesce(handed_over_at, withdrawn_at) < unstuck_now() - make_interval(days => ${days}::int)
+    where greatest(due_at, handed_over_at, withdrawn_at) < unstuck_now() - make_interval(days => ${days}::int)
+      and not exists (select 1 from escalation e where e.id = escalation_id and e.state = 'pending')
       and not exists (select 1 from notification_delivery d
         where d.notification_id = notification.id and d.delivered_at is null and d.given_up_at is null)`)
-}
-
-export interface NewButton {
-  tokenHash: string
-  choice: string
-}
-
-/** Stores the buttons of one attempt; those of an earlier attempt end, because only one message may be answered. */
-export const storeButtons = async (
-  tx: Queryable,
-  { id, escalationId }: Pick<Notification, 'id' | 'escalationId'>,
-  buttons: readonly NewButton[],
-  hours: number,
-): Promise<void> => {
-  await tx.query(sql`delete from notification_button where notification_id = ${id} and used_at is null`)
-  for (const { tokenHash, choice } of buttons)
-    await tx.query(sql`insert into notification_button (token_hash, notification_id, escalation_id, choice, expires_at)
-      values (${tokenHash}, ${id}, ${escalationId}, ${choice}, unstuck_now() + make_interval(hours => ${hours}::int))`)
-}
-
-const openButton = sql`select 1 from notification_button b join escalation e on e.id = b.escalation_id
-  where b.used_at is null and b.expires_at > unstuck_now() and e.state = 'pending' limit 1`
-
-/** Whether a press of a button could still answer something. */
-export const hasOpenButtons = async (db: Queryable): Promise<boolean> => (await firstRow(db, openButton)) !== undefined
-
-/** Compare-and-swap: a token is used once, in its time, and only while its question waits. */
-export const useButton = async (
-  tx: Queryable,
-  tokenHash: string,
-): Promise<{ escalationId: string; choice: string } | undefined> => {
-  const row = await firstRow<object>(
-    tx,
-    sql`update notification_button set used_at = unstuck_now()
-    where token_hash = ${tokenHash} and used_at is null and expires_at > unstuck_now()
-      and exists (select 1 from escalation where escalation.id = escalation_id and escalation.state = 'pending')
-    returning escalation_id, choice`,
-  )
-  return row === undefined ? undefined : fromRow<{ escalationId: string; choice: string }>(row)
 }

@@ -2,8 +2,14 @@
  * All statements on recovery proposals and their executions, with the six events of a recovery. Their payloads are a format that
  * other programs read, so they have exactly these fields.
  */
-import type { ProposalState, RecoveryExecution, RecoveryProposal } from '../domain/recovery-proposal.ts'
-import { firstRow, fromRow, json, sql, type Queryable } from './db.ts'
+import { transitionOf } from '../domain/flow.ts'
+import {
+  proposalFlow,
+  type ProposalTrigger,
+  type RecoveryExecution,
+  type RecoveryProposal,
+} from '../domain/recovery-proposal.ts'
+import { firstRow, fromRow, json, mustSucceed, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
 export type NewProposal = Pick<
@@ -35,12 +41,11 @@ const at = ({ goalId, taskId, runId }: ProposalPlace): ProposalPlace => ({ goalI
  * also when a file of an earlier run is copied.
  */
 export const insertProposal = async (tx: Queryable, given: NewProposal): Promise<RecoveryProposal | undefined> => {
-  const state: ProposalState = given.problem === null ? 'open' : 'invalid'
   const row = await firstRow<object>(
     tx,
     sql`insert into recovery_proposal (id, goal_id, task_id, run_id, iteration, digest, source, body, offset_stated, problem, flag, failing, state)
       values (${given.id}, ${given.goalId}, ${given.taskId}, ${given.runId}, ${given.iteration}, ${given.digest}, ${given.source},
-        ${json(given.body)}::jsonb, ${given.offsetStated}, ${json(given.problem)}::jsonb, ${json(given.flag)}::jsonb, ${json(given.failing)}::jsonb, ${state})
+        ${json(given.body)}::jsonb, ${given.offsetStated}, ${json(given.problem)}::jsonb, ${json(given.flag)}::jsonb, ${json(given.failing)}::jsonb, 'open')
       on conflict (task_id, digest) do nothing returning *`,
   )
   return row === undefined ? undefined : readRow(row)
@@ -68,34 +73,41 @@ export const appendResolved = (
   { by, method, note }: { by: string; method: string; note: string },
 ): Promise<void> => appendEvent(tx, { type: 'recovery_resolved', ...at(place), payload: { by, method, note } })
 
+/** What changes together with the state. */
 export interface ProposalMove {
-  from: readonly ProposalState[]
-  to: ProposalState
   approvedStep?: RecoveryProposal['approvedStep']
   decidedBy?: string
   note?: string
-  dueAt?: Date | null
-  /** The run that goes on with it. */
-  runId?: string
-  /** The command as a person edited it. */
+  /** The proposal with the command of a person, who answers for it: earlier doubts do not apply to it. */
   body?: object
 }
 
-/** Compare-and-swap: undefined = the proposal is in another state by now. */
+/** One move along the flow table, as a compare-and-swap. The caller writes the event of the move in the same transaction. */
 export const moveProposal = async (
   tx: Queryable,
-  id: string,
-  { from, to, approvedStep, decidedBy, note, dueAt, runId, body }: ProposalMove,
-): Promise<RecoveryProposal | undefined> => {
+  { id, state }: Pick<RecoveryProposal, 'id' | 'state'>,
+  trigger: ProposalTrigger,
+  { approvedStep, decidedBy, note, body }: ProposalMove = {},
+): Promise<MoveResult<RecoveryProposal>> => {
+  const step = transitionOf(proposalFlow, state, trigger)
+  if (!step.ok) return step
+  const isEdited = body !== undefined
   const row = await firstRow<object>(
     tx,
-    sql`update recovery_proposal set state = ${to}, approved_step = coalesce(${approvedStep ?? null}::text, approved_step),
-      decided_by = coalesce(${decidedBy ?? null}::text, decided_by), note = coalesce(${note ?? null}::text, note), due_at = ${dueAt ?? null}::timestamptz,
-      run_id = coalesce(${runId ?? null}::text, run_id), body = coalesce(${body === undefined ? null : json(body)}::jsonb, body),
+    sql`update recovery_proposal set state = ${step.row.to}, approved_step = coalesce(${approvedStep ?? null}::text, approved_step),
+      decided_by = coalesce(${decidedBy ?? null}::text, decided_by), note = coalesce(${note ?? null}::text, note),
+      body = coalesce(${isEdited ? json(body) : null}::jsonb, body), source = case when ${isEdited} then 'person' else source end,
+      offset_stated = case when ${isEdited} and body is null then 'Z' else offset_stated end,
+      problem = case when ${isEdited} then null else problem end, flag = case when ${isEdited} then null else flag end,
       decided_at = unstuck_now()
-      where id = ${id} and state in (select jsonb_array_elements_text(${json(from)}::jsonb)) returning *`,
+      where id = ${id} and state = ${state} returning *`,
   )
-  return row === undefined ? undefined : readRow(row)
+  return row === undefined ? stale(`the proposal ${id}`) : { ok: true, value: readRow(row) }
+}
+
+/** A later run of the task goes on with it. */
+export const adoptProposal = async (tx: Queryable, id: string, runId: string): Promise<void> => {
+  await tx.query(sql`update recovery_proposal set run_id = ${runId} where id = ${id}`)
 }
 
 export const getProposal = async (db: Queryable, id: string): Promise<RecoveryProposal | undefined> => {
@@ -128,15 +140,16 @@ export type NewExecution = Pick<
   | 'timeoutSeconds'
   | 'approvedBy'
   | 'counted'
+  | 'repetition'
 >
 
 /** Stores that a command is about to run. Commit this before it starts. */
 export const insertExecution = async (tx: Queryable, given: NewExecution): Promise<RecoveryExecution> => {
   const row = await firstRow<object>(
     tx,
-    sql`insert into recovery_execution (id, proposal_id, goal_id, task_id, run_id, step, command, working_dir, timeout_seconds, approved_by, counted, state)
+    sql`insert into recovery_execution (id, proposal_id, goal_id, task_id, run_id, step, command, working_dir, timeout_seconds, approved_by, counted, repetition, state)
       values (${given.id}, ${given.proposalId}, ${given.goalId}, ${given.taskId}, ${given.runId}, ${given.step}, ${given.command},
-        ${given.workingDir}, ${given.timeoutSeconds}, ${given.approvedBy}, ${given.counted}, 'started') returning *`,
+        ${given.workingDir}, ${given.timeoutSeconds}, ${given.approvedBy}, ${given.counted}, ${given.repetition}, 'started') returning *`,
   )
   if (row === undefined) throw new Error('the store returned no execution')
   return executionOf(row)
@@ -202,15 +215,22 @@ export const executionsOf = async (
   return rows.map(executionOf)
 }
 
-/** How many commands ran for a goal without a person, and when the last one began or ended. */
+/**
+ * How many commands ran for a goal without a person, and when the last one began or ended. One that is about to run counts already: tasks
+ * that decide at the same time would otherwise all run the last one.
+ */
 export const countedExecutions = async (
   db: Queryable,
   goalId: string,
 ): Promise<{ count: number; last: Date | null }> => {
   const row = await firstRow<{ count: number; last: Date | null }>(
     db,
-    sql`select count(*)::int as count, max(coalesce(ended_at, started_at)) as last from recovery_execution
-      where goal_id = ${goalId} and counted`,
+    sql`select count(*)::int as count, max(at) as last from (
+      select coalesce(ended_at, started_at) as at from recovery_execution where goal_id = ${goalId} and counted
+      union all
+      select started_at from recovery where goal_id = ${goalId} and status = 'acting' and action ->> 'type' = 'run_proposed'
+        and action ->> 'approvedBy' in ('auto', 'on_unknown') and not exists (select 1 from recovery_execution
+          where proposal_id = recovery.action ->> 'proposal' and step = recovery.action ->> 'step')) as counted`,
   )
   return row ?? { count: 0, last: null }
 }
@@ -220,10 +240,15 @@ export const resetExecutionCount = async (tx: Queryable, goalId: string): Promis
   await tx.query(sql`update recovery_execution set counted = false where goal_id = ${goalId} and counted`)
 }
 
-/** A person decided in another way than by an answer about the command, for example with a retry. */
-export const closeAskedProposals = async (tx: Queryable, taskId: string, method: string): Promise<void> => {
-  for (const { id } of (await proposalsOf(tx, { taskId })).filter(({ state }) => state === 'asked')) {
-    const closed = await moveProposal(tx, id, { from: ['asked'], to: 'rejected' })
-    if (closed !== undefined) await appendResolved(tx, closed, { by: 'human', method, note: '' })
+/** A person decided about the task in another way than by an answer about the command, for example with a retry. */
+export const closeProposals = async (
+  tx: Queryable,
+  taskId: string,
+  method: string,
+  states: readonly RecoveryProposal['state'][],
+): Promise<void> => {
+  for (const proposal of (await proposalsOf(tx, { taskId })).filter(({ state }) => states.includes(state))) {
+    const closed = mustSucceed(await moveProposal(tx, proposal, 'overtaken'))
+    await appendResolved(tx, closed, { by: 'human', method, note: '' })
   }
 }

@@ -379,6 +379,7 @@ create table recovery_execution (
   timeout_seconds integer not null,
   approved_by text not null,
   counted boolean not null,
+  repetition boolean not null,
   state text not null,
   effect boolean,
   exit_code integer,
@@ -396,7 +397,6 @@ create table recovery_execution (
   constraint recovery_execution_step_check CHECK ((step = ANY (ARRAY['primary'::text, 'fallback'::text])))
 );
 CREATE INDEX recovery_execution_of_goal ON public.recovery_execution USING btree (goal_id, started_at);
-CREATE INDEX recovery_execution_open ON public.recovery_execution USING btree (proposal_id) WHERE (state = 'started'::text);
 
 create table recovery_proposal (
   id text not null,
@@ -415,7 +415,6 @@ create table recovery_proposal (
   approved_step text,
   decided_by text,
   note text not null default ''::text,
-  due_at timestamp with time zone,
   created_at timestamp with time zone not null default unstuck_now(),
   decided_at timestamp with time zone,
   constraint recovery_proposal_pkey PRIMARY KEY (id),
@@ -423,7 +422,7 @@ create table recovery_proposal (
   constraint recovery_proposal_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint recovery_proposal_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id),
   constraint recovery_proposal_source_check CHECK ((source = ANY (ARRAY['agent'::text, 'diagnosis'::text, 'person'::text]))),
-  constraint recovery_proposal_state_check CHECK ((state = ANY (ARRAY['open'::text, 'waiting'::text, 'asked'::text, 'approved'::text, 'succeeded'::text, 'failed'::text, 'rejected'::text, 'resolved'::text, 'denied'::text, 'invalid'::text])))
+  constraint recovery_proposal_state_check CHECK ((state = ANY (ARRAY['open'::text, 'asked'::text, 'approved'::text, 'succeeded'::text, 'rejected'::text, 'resolved'::text, 'denied'::text])))
 );
 CREATE INDEX recovery_proposal_of_goal ON public.recovery_proposal USING btree (goal_id, created_at);
 CREATE UNIQUE INDEX recovery_proposal_once ON public.recovery_proposal USING btree (task_id, digest);

@@ -115,6 +115,7 @@ describe('every answer is what the table says', () => {
     clean: () => post('/clean', '{"dryRun":true}'),
     reportRefusal: () => post('/refusals', '{"action":"unstuck init"}'),
     answerQuestions: () => post('/escalations/answers', '{"answers":[{"id":"q-nosuch","choice":"retry"}]}'),
+    retryNotifications: () => post('/notifications/retry', '{}'),
     resume: () => post('/resume', '{"goal":"{made}"}'),
     pauseGoal: () => post('/goals/{made}/pause'),
     cancelTask: () => post('/tasks/{madeTask}/cancel'),
@@ -131,6 +132,9 @@ describe('every answer is what the table says', () => {
   const elsewhere = [
     'home',
     'asset',
+    // test/api/answer-pages.test.ts
+    'showAnswer',
+    'answerByLink',
     'beginSession',
     'challenge',
     'resumeSession',

@@ -68,6 +68,7 @@ const proposedBy = ({ goalId, taskId, id: runId }: Run) => ({
 const commandOf = ({ goalId, taskId, id: runId }: Run) => ({
   ...{ goalId, taskId, runId, step: 'primary' as const, command: 'npm ci', workingDir: '.', timeoutSeconds: 9 },
   counted: true,
+  repetition: false,
 })
 
 type Executed = [approvedBy: string, state?: 'succeeded' | 'failed' | 'unknown', effect?: boolean]

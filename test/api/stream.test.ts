@@ -19,6 +19,8 @@ let db: Db
 let hub: EventHub
 let server: Server
 let reads = 0
+/** As if another connection were writing an event. */
+let isWriting = false
 /** What the reads of the table were given: where they begin is among it. */
 let given: unknown[] = []
 let clients: ClientRequest[] = []
@@ -37,6 +39,7 @@ beforeAll(async () => {
         reads += 1
         given.push(...statement.values)
       }
+      if (isWriting && statement.text.includes('from pg_locks')) return [{}] as never
       return store.query(statement)
     },
   }
@@ -146,6 +149,22 @@ test('a follower that begins while events are being written misses none', async 
   for (let index = 0; index < 5; index += 1) all.push(await listen())
   await writing
   for (const heard of all) await hears(heard, await table())
+})
+
+test('a follower that begins while an older event is not committed gets that event as well', async () => {
+  await write(1)
+  const first = (await table()).at(-1) ?? 0
+  const [taken] = await store.query<{ id: number }>(sql`select nextval('event_id_seq')::float8 as id`)
+  await write(1)
+  isWriting = true
+  const heard = await listen(first - 1)
+  await hears(heard, [first])
+  await store.query(
+    sql`insert into event (id, type, payload) overriding system value values (${taken?.id ?? 0}, 'run.phase', '{}')`,
+  )
+  isWriting = false
+  hub.nudge()
+  await hears(heard, [first, first + 1, first + 2])
 })
 
 test('Last-Event-ID goes on behind that event, from memory as from the table', async () => {

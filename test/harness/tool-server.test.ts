@@ -43,9 +43,10 @@ test('claude gets a file of settings, and may use these tools only', () => {
   const found = added(drivers.claude, server())
   expect(found).toMatchObject({
     argv: ['--mcp-config', '/state/runs/r-1/tools.json', 'mcp__unstuck__report_progress', 'mcp__unstuck__ask_person'],
-    env: {},
+    env: { MCP_CONNECT_TIMEOUT_MS: '20000' },
   })
-  expect(jsonIn(found)).toEqual({ mcpServers: { unstuck: entry } })
+  // Else a call before the server is connected fails.
+  expect(jsonIn(found)).toEqual({ mcpServers: { unstuck: { ...entry, alwaysLoad: true } } })
   // The user's own servers keep working.
   expect(lineOf(drivers.claude, server()).argv).not.toContain('--strict-mcp-config')
 })

@@ -7,11 +7,12 @@ import { buttonChoices } from '../../src/domain/notification.ts'
 import { pressedTokens } from '../../src/notify/button.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { createPressedButtonsJob } from '../../src/runtime/engine/pressed-buttons.ts'
-import { sendNotifications } from '../../src/runtime/engine/send-notifications.ts'
 import { answerQuestion } from '../../src/runtime/people/answer-question.ts'
-import { sql } from '../../src/store/db.ts'
+import { sql, type Db } from '../../src/store/db.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
+import { readEvents } from '../../src/store/event.ts'
 import { openTestStore, type Store } from '../runtime/store.ts'
+import { sendNotifications } from './pass.ts'
 
 interface Action {
   label: string
@@ -31,19 +32,22 @@ let published: Published[]
 let pressed: string[]
 let reads: string[]
 let status = 200
+/** The connection ends after this many characters of the topic. */
+let cutAt: number | null = null
 let elapsed = 0
 let said: string[]
 
 beforeEach(async () => {
   store = await openTestStore()
-  ;[published, pressed, reads, said, status, elapsed] = [[], [], [], [], 200, 0]
+  ;[published, pressed, reads, said, status, elapsed, cutAt] = [[], [], [], [], 200, 0, null]
   server = createServer((request, response) => {
     let body = ''
     request.on('data', (chunk: Buffer) => (body += chunk.toString()))
     request.on('end', () => {
       if (request.method === 'GET') {
         reads.push(request.url ?? '')
-        response.writeHead(status).end(pressed.join('\n'))
+        if (cutAt === null) response.writeHead(status).end(pressed.join('\n'))
+        else response.writeHead(status).write(pressed.join('\n').slice(0, cutAt), () => response.destroy())
         return
       }
       if (request.url === '/') published.push(JSON.parse(body) as Published)
@@ -82,6 +86,10 @@ const reader = (): (() => Promise<void>) => {
 const press = (action: Action | undefined): Promise<Response> =>
   fetch(action!.url, { method: 'POST', body: action!.body })
 const questions = () => listEscalations(store.db, {})
+const presses = async (): Promise<object[]> =>
+  (await readEvents(store.db, { after: 0, limit: 500 }))
+    .filter(({ type }) => type === 'notification.button_pressed')
+    .map(({ taskId, payload: { choice, refused } }) => ({ taskId, choice, refused }))
 /** A task that asks, and the buttons that its notification has. */
 const asked = async (): Promise<{ task: string; actions: Action[] }> => {
   const { tasks } = await store.goal()
@@ -91,7 +99,7 @@ const asked = async (): Promise<{ task: string; actions: Action[] }> => {
 }
 
 describe('a button of a notification', () => {
-  test('answers the question once, however often it is pressed, and tells who did', async () => {
+  test('answers the question once, however often it is pressed, and each token is recorded once', async () => {
     const { task, actions } = await asked()
     expect(actions.map(({ label }) => label)).toEqual(['Retry the task', 'Cancel the task'])
     await press(actions[0])
@@ -102,7 +110,25 @@ describe('a button of a notification', () => {
     await read()
     expect(await questions()).toMatchObject([{ state: 'approved', answer: 'retry' }])
     expect((await store.task(task)).status).toBe('queued')
-    expect(said).toEqual([])
+    expect(await presses()).toEqual([
+      { taskId: task, choice: 'retry', refused: '' },
+      { taskId: task, choice: 'cancel', refused: expect.stringContaining('already decided: retry') },
+    ])
+  })
+
+  test('is used up only when the answer is stored, so a press survives a failure in between', async () => {
+    const { actions } = await asked()
+    await press(actions[0])
+    for (const answered of [false, true]) {
+      const transaction: Db['transaction'] = async (work) => {
+        if (answered && (await questions())[0]?.state === 'pending') return store.db.transaction(work)
+        throw new Error('the engine was killed')
+      }
+      const killed = { ...contextOf(), db: { ...store.db, transaction } }
+      await expect(createPressedButtonsJob(cancelRunning)(killed)).rejects.toThrow('the engine was killed')
+      expect(await questions()).toMatchObject([{ state: answered ? 'approved' : 'pending' }])
+      expect(await presses()).toEqual([])
+    }
   })
 
   test('is stored as a hash only, and no other channel or view has its token', async () => {
@@ -131,16 +157,14 @@ describe('a button of a notification', () => {
     expect((await questions()).filter(({ state }) => state === 'pending')).toHaveLength(1)
   })
 
-  test('of an attempt that failed no longer counts; the one that arrived does', async () => {
+  test('of an attempt that seemed to fail counts as well: its message may have arrived', async () => {
     const { actions } = await asked()
     await store.db.query(sql`update notification_delivery set delivered_at = null, next_at = unstuck_now()`)
     await sendNotifications(contextOf())
     await press(actions[0])
+    await press(published.at(-1)!.actions![1])
     await reader()()
-    expect(await questions()).toMatchObject([{ state: 'pending' }])
-    await press(published.at(-1)!.actions![0])
-    await reader()()
-    expect(await questions()).toMatchObject([{ state: 'approved' }])
+    expect(await questions()).toMatchObject([{ answer: 'retry' }])
   })
 
   test('exists only where a second topic is configured, and only for what gives no right', async () => {
@@ -159,11 +183,17 @@ describe('a button of a notification', () => {
       'hint',
     ]
     const choice = (kind: string) => ({ kind, id: kind, label: kind, effect: '', command: '', input: null })
-    expect(buttonChoices({ choices: kinds.map(choice) as never })).toEqual([])
+    const about = { kind: 'exhausted', taskId: 't-1' } as const
+    expect(buttonChoices({ ...about, choices: kinds.map(choice) as never })).toEqual([])
     const needed = { ...choice('retry'), input: { name: 'model', label: '', required: true, suggested: null } }
-    expect(buttonChoices({ choices: [needed as never, choice('cancel') as never] }).map(({ id }) => id)).toEqual([
-      'cancel',
-    ])
+    const idsOf = (question: Parameters<typeof buttonChoices>[0]): string[] =>
+      buttonChoices(question).map(({ id }) => id)
+    expect(idsOf({ ...about, choices: [needed as never, choice('cancel') as never] })).toEqual(['cancel'])
+    const usual = ['retry', 'resume', 'cancel'].map(choice) as never
+    expect(idsOf({ ...about, choices: usual })).toEqual(['retry', 'resume', 'cancel'])
+    // These retries count the spend of the goal from zero.
+    expect(idsOf({ ...about, kind: 'budget', choices: usual })).toEqual(['resume', 'cancel'])
+    expect(idsOf({ ...about, taskId: null, choices: usual })).toEqual(['resume', 'cancel'])
   })
 })
 
@@ -220,9 +250,27 @@ describe('reading the topic', () => {
       ...[line(`unstuck ${token}`, 'open'), line(`unstuck ${token}`), line(`unstuck ${token}`)],
     ].join('\n')
     expect(pressedTokens(text)).toEqual([token])
-    const many = Array.from({ length: 200 }, (_, index) => line(`unstuck ${String(index).padStart(43, 'b')}`)).join(
-      '\n',
+  })
+
+  test('reads a response that was broken off again, and not beyond what it read of a long one', async () => {
+    const { actions } = await asked()
+    await press(actions[0])
+    const job = createPressedButtonsJob(cancelRunning)
+    cutAt = 10
+    await job(contextOf())
+    expect(said).toEqual(['the pressed buttons could not be read'])
+    cutAt = null
+    const noise = Array.from({ length: 300 }, (_, id) =>
+      JSON.stringify({ id: `noise-${id}`, event: 'message', message: 'x'.repeat(1_000) }),
     )
-    expect(pressedTokens(many)).toHaveLength(50)
+    pressed = [...noise, ...pressed]
+    elapsed = 15_000
+    await job(contextOf())
+    expect(await questions()).toMatchObject([{ state: 'pending' }])
+    // The server sends what follows the message that was read last.
+    pressed = pressed.slice(noise.length)
+    await job(contextOf())
+    expect(reads.at(-1)).toMatch(/since=noise-\d+$/)
+    expect(await questions()).toMatchObject([{ state: 'approved' }])
   })
 })

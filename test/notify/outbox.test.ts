@@ -4,8 +4,10 @@ import { configSchema } from '../../src/config-schema.ts'
 import { configuredChannels } from '../../src/domain/notification.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { realPorts } from '../../src/runtime/core/ports.ts'
-import { sendNotifications } from '../../src/runtime/engine/send-notifications.ts'
+import { createTidyNotificationsJob, handOverDue } from '../../src/runtime/engine/send-notifications.ts'
+import { createNotifier } from '../../src/runtime/engine/side-jobs.ts'
 import { notificationsView } from '../../src/runtime/people/notification-view.ts'
+import { retryNotifications } from '../../src/runtime/people/retry-notifications.ts'
 import { statusView } from '../../src/runtime/people/views.ts'
 import { mustSucceed, sql, type Db } from '../../src/store/db.ts'
 import { answerEscalation, getEscalation, openEscalation, type NewEscalation } from '../../src/store/escalation.ts'
@@ -15,6 +17,7 @@ import { undeliveredChannels } from '../../src/store/notification.ts'
 import { openPglite } from '../../src/store/pglite.ts'
 import { loadTemplate } from '../../src/store/template.ts'
 import { activeGoal, empty } from '../store/scene.ts'
+import { sendNotifications } from './pass.ts'
 import { openReceiver, type Receiver } from './receiver.ts'
 
 const start = new Date('2026-03-01T10:00:00Z').getTime()
@@ -48,7 +51,8 @@ const contextOf = (config: object = {}, more: Partial<Context> = {}): Context =>
   const say = (_fields: object, text: string): number => warnings.push(text)
   return {
     ...{ db, ports: realPorts, environment: { API_TOKEN: 'hunter2-hunter2' }, repository: { id: 'repo' } },
-    ...{ config: () => settings, clock: { now: () => new Date(start + elapsed * 1000) } },
+    ...{ config: () => settings },
+    clock: { now: () => new Date(start + elapsed * 1000), elapsed: () => elapsed * 1000 },
     ...{ stopping: new AbortController().signal, log: { info: say, warn: say, error: say } },
     ...more,
   } as unknown as Context
@@ -135,6 +139,44 @@ describe('reminders', () => {
   })
 })
 
+describe('what asks for an answer is not sent after the answer', () => {
+  test('when its channel failed until then; only that it is decided is sent', async () => {
+    await ask()
+    status = 503
+    await sendNotifications(contextOf())
+    await answer()
+    status = 204
+    await at(20_000)
+    await sendNotifications(contextOf())
+    expect(ids()).toEqual(['msg_repo_q-1-opened', 'msg_repo_q-1-resolved'])
+    expect(await notificationsView(db, 10)).toMatchObject([{ kind: 'escalation.resolved' }])
+  })
+
+  test('when it was answered before or during the hand-over', async () => {
+    await ask()
+    await answer()
+    await ask({ id: 'q-2' })
+    const transaction: Db['transaction'] = async (work) => {
+      await answer('q-2')
+      return db.transaction(work)
+    }
+    await handOverDue(contextOf({}, { db: { ...db, transaction } }))
+    await sendNotifications(contextOf())
+    expect(ids().sort()).toEqual(['msg_repo_q-1-resolved', 'msg_repo_q-2-resolved'])
+  })
+
+  test('and what was delivered or given up before stays in the list', async () => {
+    await ask()
+    await sendNotifications(contextOf())
+    await at(1)
+    await answer()
+    expect(await notificationsView(db, 10)).toMatchObject([
+      { kind: 'escalation.resolved', deliveries: [] },
+      { kind: 'escalation.opened', deliveries: [{ state: 'delivered' }] },
+    ])
+  })
+})
+
 test('the end of a goal is told, and that it waits to be landed once', async () => {
   const move = (trigger: string): Promise<unknown> =>
     db.transaction(async (tx) => mustSucceed(await moveGoal(tx, (await getGoal(tx, 'g'))!, trigger, 'so')))
@@ -217,22 +259,64 @@ describe('a receiver that fails', () => {
     await other.close()
   })
 
-  test('and whose channel is removed is not tried again', async () => {
-    const other = await openReceiver()
+  test.each([
+    ['another one is configured', { desktop: false, ntfy: 'https://ntfy.example.com/t' }],
+    ['none is left', {}],
+  ])('and whose channel is removed is not tried again, when %s', async (_what, notify) => {
     await ask()
     status = 500
     await sendNotifications(contextOf())
-    await at(10)
-    await sendNotifications(contextOf({ webhooks: {}, notify: { ntfy: `${other.url}/topic` } }))
-    expect(receiver.received).toHaveLength(1)
+    const tidy = createTidyNotificationsJob()
+    await tidy(contextOf())
+    expect(await notificationsView(db, 10)).toMatchObject([{ deliveries: [{ state: 'sending' }] }])
+    await tidy(contextOf({ webhooks: {}, notify }))
     expect(await notificationsView(db, 10)).toMatchObject([
       { deliveries: [{ state: 'given_up', problem: 'the channel was removed from the configuration' }] },
     ])
-    await other.close()
+  })
+
+  test('a channel that does not respond holds up no other one', async () => {
+    const hanging = await openReceiver(() => undefined)
+    const stop = new AbortController()
+    const context = (): Context =>
+      contextOf(
+        { webhooks: { on_escalation: hanging.url }, notify: { ntfy: `${receiver.url}/topic` } },
+        { stopping: stop.signal },
+      )
+    const notifier = createNotifier(() => Promise.resolve())
+    await ask()
+    notifier.start(context())
+    await Promise.all([hanging.count(1), receiver.count(1)])
+    await ask({ id: 'q-2' })
+    const again = setInterval(() => notifier.start(context()), 10)
+    await receiver.count(2)
+    clearInterval(again)
+    expect(hanging.received).toHaveLength(1)
+    stop.abort()
+    await notifier.idle()
+    await hanging.close()
   })
 })
 
 describe('an attempt that another engine or a stop interrupts', () => {
+  test('counts, so that an engine that is killed in each attempt makes ten of them', async () => {
+    await ask()
+    await db.query(sql`update notification set withdrawn_at = unstuck_now() where kind = 'escalation.reminder'`)
+    const killed = contextOf(
+      {},
+      {
+        ports: { ...realPorts, notify: { ...realPorts.notify, sendOver: () => Promise.reject(new Error('killed')) } },
+      },
+    )
+    for (let day = 0; day < 12; day += 1) {
+      await at(day * 3_601)
+      await sendNotifications(killed).catch(() => undefined)
+    }
+    await sendNotifications(contextOf())
+    expect(receiver.received).toEqual([])
+    expect(await notificationsView(db, 10)).toMatchObject([{ deliveries: [{ state: 'given_up', attempts: 10 }] }])
+  })
+
   test('is made by one of two engines only', async () => {
     await ask()
     await Promise.all([sendNotifications(contextOf()), sendNotifications(contextOf()), sendNotifications(contextOf())])
@@ -261,12 +345,86 @@ describe('an attempt that another engine or a stop interrupts', () => {
   })
 })
 
-test('what was told long ago is deleted', async () => {
-  await ask()
-  await sendNotifications(contextOf())
-  await answer()
-  await at(40 * 86_400)
-  await ask({ id: 'q-2' })
-  await sendNotifications(contextOf())
-  expect((await notificationsView(db, 10)).map(({ id }) => id)).toEqual(['q-2-opened', 'q-1-resolved'])
+describe('a person who has repaired the channel', () => {
+  const giveUp = async (): Promise<void> => {
+    status = 500
+    await sendNotifications(contextOf())
+    await db.query(sql`update notification_delivery set given_up_at = unstuck_now(), attempts = 10`)
+    status = 204
+  }
+  const retry = (id: string | null = null, config: object = {}) =>
+    retryNotifications({ ...contextOf(config), wake: () => undefined }, id)
+
+  test('has what was given up sent again, with ten new attempts and the same id', async () => {
+    await ask()
+    await giveUp()
+    expect(await retry()).toEqual([{ notificationId: 'q-1-opened', channel: 'webhook' }])
+    expect(await notificationsView(db, 10)).toMatchObject([{ deliveries: [{ state: 'sending', attempts: 0 }] }])
+    await sendNotifications(contextOf())
+    expect(ids()).toEqual(['msg_repo_q-1-opened', 'msg_repo_q-1-opened'])
+    expect(await retry()).toEqual([])
+    const events = await readEvents(db, { after: 0, limit: 500 })
+    expect(events.filter(({ type }) => type === 'notification.retried')).toMatchObject([{ goalId: 'g' }])
+  })
+
+  test('but not what asks for an answer that was given meanwhile, nor over a channel that was removed', async () => {
+    await ask()
+    await ask({ id: 'q-2' })
+    await giveUp()
+    await answer()
+    expect(await retry(null, { webhooks: {} })).toEqual([])
+    expect(await retry()).toEqual([{ notificationId: 'q-2-opened', channel: 'webhook' }])
+    expect(await retry('q-1-opened')).toEqual([])
+  })
+
+  test('may name one, also an old one, and an unknown one is refused', async () => {
+    await ask()
+    await answer()
+    await giveUp()
+    await at(3 * 86_400)
+    expect(await retry()).toEqual([])
+    expect(await retry('q-1-resolved')).toEqual([{ notificationId: 'q-1-resolved', channel: 'webhook' }])
+    await expect(retry('q-9-opened')).rejects.toThrow('there is no notification q-9-opened; "unstuck notify list"')
+  })
+})
+
+describe('once an hour', () => {
+  const tidyAt = async (days: number, config: object = {}): Promise<void> => {
+    await at(days * 86_400)
+    await createTidyNotificationsJob()(contextOf(config))
+  }
+
+  test('what was sent long ago is deleted, and a question that waits keeps its notifications', async () => {
+    await ask()
+    await sendNotifications(contextOf())
+    await answer()
+    await sendNotifications(contextOf())
+    await ask({ id: 'q-2' })
+    await sendNotifications(contextOf())
+    await tidyAt(40)
+    expect((await notificationsView(db, 10)).map(({ id }) => id)).toEqual([
+      'q-2-reminder-2',
+      'q-2-reminder-1',
+      'q-2-opened',
+    ])
+  })
+
+  test('what was never sent, for lack of a channel, is deleted too', async () => {
+    await ask()
+    await answer()
+    await tidyAt(29, { webhooks: {} })
+    expect(await rows()).toBeGreaterThan(0)
+    await tidyAt(31, { webhooks: {} })
+    expect(await rows()).toBe(0)
+  })
+
+  test('so is what waits for a channel that was removed', async () => {
+    await ask()
+    status = 500
+    await sendNotifications(contextOf())
+    await answer()
+    await sendNotifications(contextOf())
+    await tidyAt(31, { webhooks: {} })
+    expect(await rows()).toBe(0)
+  })
 })

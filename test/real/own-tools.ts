@@ -52,7 +52,7 @@ const told = ({ sim }: User): string =>
 export const useOwnTools = async (cli: CliName): Promise<void> => {
   const user = await openUser(() => [{ name: 'job', default: true, steps }], {}, [cli])
   try {
-    user.configure({ mcp: { waitSeconds: 90 } })
+    user.configure({ mcp: { waitSeconds: 90 }, recovery: { enabled: true } })
     prepare(user)
     const tasks = join(user.root, 'tasks.json')
     const task = {
@@ -75,6 +75,11 @@ export const useOwnTools = async (cli: CliName): Promise<void> => {
     const answered = await user.unstuck('answer', String(question.taskId), 'reply', '--text', 'Forty-two.')
     expect([answered.code, answered.stderr]).toEqual([0, ''])
     const { code, stdout } = await started.ended
+    // First, because it shows why any of the others failed.
+    const said = told(user)
+    expect(said).toContain('severity')
+    expect(said).toContain('Accepted, and not run yet: npm ci')
+    expect(said).toContain('A person answered: Forty-two.')
     const events = stdout
       .trim()
       .split('\n')
@@ -82,10 +87,6 @@ export const useOwnTools = async (cli: CliName): Promise<void> => {
     expect(events.filter(({ type }) => type === 'run.progress').map(({ payload }) => payload.text)).toEqual([
       'I have read the task.',
     ])
-    const said = told(user)
-    expect(said).toContain('severity')
-    expect(said).toContain('Accepted, and not run yet: npm ci')
-    expect(said).toContain('A person answered: Forty-two.')
     expect(events.filter(({ type }) => type === 'run.launched')).toHaveLength(1)
     expect(code).toBe(0)
     expect(user.git('status', '--porcelain')).toBe('')

@@ -16,11 +16,12 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { proposalChoices } from '../../src/runtime/core/proposal-question.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
-import { proposedCommandOf, type Proposal } from '../../src/recovery/proposal/proposal.ts'
+import { checkProposal, proposedCommandOf, type Proposal } from '../../src/recovery/proposal/proposal.ts'
 import { answerQuestion } from '../../src/runtime/people/answer-question.ts'
 import { showAlwaysChange } from '../../src/runtime/people/approve-always.ts'
+import { cancelTask } from '../../src/runtime/people/commands.ts'
 import { inboxView } from '../../src/runtime/people/inbox.ts'
-import { json, sql } from '../../src/store/db.ts'
+import { json, mustSucceed, sql } from '../../src/store/db.ts'
 import { getEscalation, listEscalations } from '../../src/store/escalation.ts'
 import { getProposal, insertProposal, moveProposal } from '../../src/store/recovery-proposal.ts'
 import { openTestStore, type Store } from './store.ts'
@@ -74,8 +75,12 @@ const asked = async () => {
     },
   })
   if (proposal === undefined) throw new Error('no proposal')
-  await moveProposal(store.db, id, { from: ['open'], to: 'asked' })
-  const choices = proposalChoices(proposal, { id: task }, proposedCommandOf(body, 'primary'))
+  mustSucceed(await moveProposal(store.db, proposal, 'escalated'))
+  const choices = proposalChoices(
+    proposal,
+    { id: task },
+    { proposed: proposedCommandOf(body, 'primary'), place: 'clone' },
+  )
   await store.db.query(
     sql`update escalation set kind = 'recovery_approval_required', choices = ${json(choices)}::jsonb where id = ${question.id}`,
   )
@@ -129,6 +134,33 @@ test('a file that changed meanwhile is left alone, and the question stays open',
   })
   expect([readFileSync(config, 'utf8'), confirmed]).toEqual(['{"maxParallel":3}', []])
   expect([await stateOf(id), (await getProposal(store.db, proposal))?.state]).toEqual(['pending', 'asked'])
+})
+
+test('an answer that is refused at its end leaves the file as it was', async () => {
+  writeFileSync(config, listed)
+  const { id, proposal } = await asked()
+  const { seen } = await showAlwaysChange(context, id)
+  const task = (await getProposal(store.db, proposal))?.taskId
+  await store.db.query(sql`update task set state = 'done', block_reason = null where id = ${task}`)
+  await expect(answer(id, seen)).rejects.toMatchObject({ code: 'ILLEGAL' })
+  expect([readFileSync(config, 'utf8'), await stateOf(id)]).toEqual([listed, 'pending'])
+})
+
+test("a person's own command replaces an invalid proposal as a whole", async () => {
+  const { id, proposal } = await asked()
+  await store.db.query(sql`update recovery_proposal set body = null, offset_stated = null,
+    problem = '{"field":"timestamp","problem":"timestamp is missing"}', flag = '{"flag":"no_match","detail":"?"}' where id = ${proposal}`)
+  await answerQuestion(context, { id, choice: 'edit', input: 'npm ci', by: 'me' }, nothingRuns)
+  const edited = await getProposal(store.db, proposal)
+  expect(edited).toMatchObject({ state: 'approved', source: 'person', problem: null, flag: null, offsetStated: 'Z' })
+  expect(checkProposal(edited?.body)).toMatchObject({ ok: true, proposal: { recovery: { command: 'npm ci' } } })
+})
+
+test('a cancelled task leaves no proposal that waits for an answer', async () => {
+  const { proposal } = await asked()
+  const task = (await getProposal(store.db, proposal))?.taskId ?? ''
+  await cancelTask(context, task, nothingRuns)
+  expect(await getProposal(store.db, proposal)).toMatchObject({ state: 'rejected' })
 })
 
 test.each<[what: string, text: string, problem: RegExp]>([

@@ -40,6 +40,8 @@ export interface AskSceneOptions {
   agents: Record<string, string | ((top: string) => object)>
   environment?: Record<string, string>
   limits?: Goal['limits']
+  /** More sections of the configuration. */
+  config?: object
   files?: Record<string, string>
   /** What the run's agent has left. */
   work?: Record<string, string>
@@ -106,7 +108,7 @@ export const openAskScene = async (options: AskSceneOptions): Promise<AskScene> 
     typeof agent === 'string' ? claudeLike(scene.top, name, agent) : agent(scene.top),
   ])
   const harness = Object.fromEntries(agents) as object
-  put(scene.root, { '.unstuck/config.json': JSON.stringify({ harness }) })
+  put(scene.root, { '.unstuck/config.json': JSON.stringify({ harness, ...options.config }) })
   const config = loadConfig({ root: scene.root, environment: {} })
   const { PATH = '', HOME = '' } = process.env
   const made = await makeRun(db, scene.head, Object.keys(options.agents)[0] ?? '', options.limits ?? {})
@@ -115,7 +117,8 @@ export const openAskScene = async (options: AskSceneOptions): Promise<AskScene> 
     ...{ db, ports: realPorts, clock: systemClock, log, repository: scene.repository, shadow: scene.shadow },
     ...{ stateDir, cacheDir: stateDir, host: 'here', cliVersions: new Map(), stopping: new AbortController().signal },
     environment: { PATH, HOME, ...options.environment },
-    newId: (prefix) => `${prefix}-${(number += 1)}`,
+    // The store is shared with other scenes.
+    newId: (prefix) => `${prefix}-${made.id}-${(number += 1)}`,
     config: () => config,
     pathPolicy: () => defaultPolicyRecovery,
     policy: () => {

@@ -35,7 +35,7 @@ const ran = (command: string, signature: string, effect: boolean | null): Promis
     })
     await insertExecution(tx, {
       ...{ id, proposalId: id, ...place, step: 'primary', command, workingDir: '.', timeoutSeconds: 9 },
-      ...{ approvedBy: 'ada', counted: false },
+      ...{ approvedBy: 'ada', counted: false, repetition: false },
     })
     await finishExecution(tx, id, { state: 'succeeded', exitCode: 0, durationMs: 9, error: '', changed: [] })
     if (effect !== null) await settleExecution(tx, id, effect, 'no effect')

@@ -20,12 +20,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 
 import type { Choice } from '../../src/domain/escalation.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { realFiles, type Files } from '../../src/runtime/core/files.ts'
+import { realPorts } from '../../src/runtime/core/ports.ts'
 import { createGoalExportJob, type GoalExportJob } from '../../src/runtime/engine/export-goals.ts'
 import { json, sql, mustSucceed, type Db } from '../../src/store/db.ts'
 import { answerEscalation, getEscalation, openEscalation } from '../../src/store/escalation.ts'
 import { appendEvent, readEvents } from '../../src/store/event.ts'
 import { moveGoal } from '../../src/store/goal.ts'
 import { appendApproved, appendEscalated, appendProposed, insertProposal } from '../../src/store/recovery-proposal.ts'
+import { becomeLeader, fencedByTerm, LeadershipLostError } from '../../src/store/leader.ts'
 import { openPglite } from '../../src/store/pglite.ts'
 import { loadTemplate } from '../../src/store/template.ts'
 import type { Repository } from '../../src/workspace/repository-types.ts'
@@ -65,7 +67,8 @@ beforeEach(async () => {
 const contextOf = (parts: { repository?: Partial<Repository>; files?: Files; db?: Db } = {}): Context =>
   ({
     db: parts.db ?? db,
-    ports: { files: parts.files ?? realFiles },
+    ...{ ports: { ...realPorts, files: parts.files ?? realFiles }, environment: { API_TOKEN: 'hunter2-hunter2' } },
+    stopping: new AbortController().signal,
     repository: { root, commonDir: join(root, '.git'), ...parts.repository },
     log,
     clock: {
@@ -182,6 +185,50 @@ describe('a goal with a run and a question', () => {
     expect(statSync(file('events.jsonl')).mode & 0o777).toBe(0o600)
     expect(readFileSync(join(root, '.git/info/exclude'), 'utf8')).not.toContain('loops')
   })
+})
+
+test('usage.jsonl has a line per turn of a loop, when it ends, and what was spent outside of the turns', async () => {
+  await agents(db, 'a1')
+  await activeGoal(db, 'g', [{ model: 'm-1' }])
+  const { run } = await claimed(db, 'a1')
+  const spent = (tokens: number) => ({ tokens, costUsd: tokens / 1000, seconds: tokens / 100 })
+  const launchOf = (number: number, role: string, tokens: number | null, resumeSession: string | null = null) => ({
+    ...{ number, resumeSession, hint: null, shim: null, gateOpened: true, startedAt: null },
+    ...{ corrections: { addDirs: [], skipGitCheck: false }, turn: { iteration: 1, role }, harness: `cli-${role}` },
+    spend: tokens === null ? null : spent(tokens),
+  })
+  const plan = launchOf(1, 'planner', 100)
+  const worked = [launchOf(2, 'worker', 200), launchOf(3, 'worker', 300, 's-7')]
+  const startTurn = async (launches: object[], total: number): Promise<void> => {
+    await db.query(
+      sql`update run set launches = ${json(launches)}::jsonb, spend = ${json(spent(total))}::jsonb where id = ${run.id}`,
+    )
+    const payload = { iteration: 1, launch: launches.length }
+    await appendEvent(db, { type: 'loop.turn_started', goalId: 'g', taskId: 'g-t1', runId: run.id, payload })
+    await job(contextOf())
+  }
+  await startTurn([launchOf(1, 'planner', null)], 0)
+  expect(linesIn('events.jsonl').length).toBeGreaterThan(0)
+  expect(text('usage.jsonl')).toBe('')
+  await startTurn([plan, launchOf(2, 'worker', null)], 100)
+  await startTurn([plan, ...worked, launchOf(4, 'tester', null)], 600)
+  await db.query(
+    sql`update run set launches = ${json([plan, ...worked, launchOf(4, 'tester', 50)])}::jsonb, spend = ${json(spent(660))}::jsonb, session_id = 's-9' where id = ${run.id}`,
+  )
+  await end(db, { ...run, version: run.version }, 'failed', 'run_failed')
+  await job(contextOf())
+  const shape = { kind: 'turn', iteration: 1, model: 'm-1', run_id: run.id, timestamp: expect.any(String) }
+  const line = (role: string, tokens: number, session_id: string | null) => ({
+    ...{ ...shape, role, session_id, runner: `cli-${role}`, duration_ms: tokens * 10, cost_usd: tokens / 1000 },
+    usage: { tokens, agent_seconds: tokens / 100 },
+  })
+  const lines = linesIn('usage.jsonl')
+  expect(lines.slice(0, 3)).toEqual([line('planner', 100, null), line('worker', 500, 's-7'), line('tester', 50, 's-9')])
+  expect(lines.slice(3)).toMatchObject([{ kind: 'outside_turns', run_id: run.id, usage: { tokens: 10 } }])
+  const before = text('usage.jsonl')
+  rmSync(join(root, '.unstuck'), { recursive: true })
+  await createGoalExportJob()(contextOf())
+  expect(text('usage.jsonl')).toBe(before)
 })
 
 test('the six recovery events have the fields of the founding document at the top level', async () => {
@@ -436,6 +483,72 @@ describe('in the way', () => {
     await job(contextOf({ files: { ...realFiles, writeFileSync: refused } }))
     expect(warnings).toEqual([expect.stringContaining('EACCES')])
     later(61_000)
+    await job(contextOf())
+    expect(ids()).toEqual(await storedIds())
+  })
+
+  test('an error of one goal stops no other one, and is tried and logged once a minute at most', async () => {
+    await activeGoal(db, 'h', [{}])
+    const events: Db['query'] = (statement) => {
+      const isOfFirst = statement.text.includes('from event') && statement.values.includes('g')
+      if (isOfFirst) tries += 1
+      return isOfFirst ? Promise.reject(new Error('a damaged row')) : db.query(statement)
+    }
+    let tries = 0
+    const damaged = contextOf({ db: { ...db, query: events } })
+    await job(damaged)
+    expect(existsSync(join(root, '.unstuck/loops/h/state.json'))).toBe(true)
+    await note(1)
+    await job(damaged)
+    expect(tries).toBe(1)
+    later(61_000)
+    await job(damaged)
+    expect([tries, warnings]).toEqual([2, [expect.stringMatching(/loops\/g; .*: a damaged row/)]])
+    later(61_000)
+    await job(contextOf())
+    expect(ids()).toEqual(await storedIds())
+  })
+
+  test('another kind of trouble with the same goal is logged as well', async () => {
+    const failing = (message: string): Files => ({
+      ...realFiles,
+      writeFileSync: () => {
+        throw new Error(message)
+      },
+    })
+    for (const message of ['EACCES', 'EACCES', 'ENOSPC']) {
+      await job(contextOf({ files: failing(message) }))
+      later(61_000)
+    }
+    expect(warnings.map((line) => line.split(': ')[1])).toEqual(['EACCES', 'ENOSPC'])
+  })
+
+  test('an engine that is no longer the leader replaces no file', async () => {
+    const term = await becomeLeader(db, 'e-1')
+    await job(contextOf({ db: fencedByTerm(db, term) }))
+    const before = [text('events.jsonl'), text('state.json')]
+    await note(1)
+    await becomeLeader(db, 'e-1')
+    await expect(job(contextOf({ db: fencedByTerm(db, term) }))).rejects.toThrow(LeadershipLostError)
+    expect([text('events.jsonl'), text('state.json')]).toEqual(before)
+  })
+
+  test('a secret in what agents and checks printed is not exported', async () => {
+    const secret = 'the token is hunter2-hunter2'
+    await appendEvent(db, { type: 'task.note', goalId: 'g', payload: { secret } })
+    await db.query(sql`update goal set reason = ${secret} where id = 'g'`)
+    await db.transaction((tx) =>
+      openEscalation(tx, {
+        ...{ id: 'q1', goalId: 'g', taskId: null, runId: null, kind: 'exhausted', happened: secret, tried: [] },
+        ...{ question: 'What now?', details: '', choices: [choice('retry', 'unstuck retry g')] },
+      }),
+    )
+    await job(contextOf())
+    for (const name of ['events.jsonl', 'state.json', 'escalation.json']) {
+      expect(text(name)).toContain('the token is [redacted]')
+      expect(text(name)).not.toContain('hunter2')
+    }
+    await note(1)
     await job(contextOf())
     expect(ids()).toEqual(await storedIds())
   })

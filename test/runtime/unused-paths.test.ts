@@ -141,6 +141,14 @@ describe('the export', () => {
     expect(readdirSync(join(top, 'elsewhere'))).toEqual([])
   })
 
+  test.each(['.git/info/exclude', '.unstuck'])('makes no file where a link at %s leads nowhere yet', async (place) => {
+    await learn('coverage')
+    rmSync(join(root, place), { recursive: true, force: true })
+    symlinkSync(join(top, 'nowhere'), join(root, place))
+    await exportLearnedPaths(contextOf())
+    expect([existsSync(join(top, 'nowhere')), existsSync(file())]).toEqual([false, false])
+  })
+
   test('that cannot be written is logged once, and nothing else fails', async () => {
     await learn('coverage')
     const refused = (): never => {

@@ -69,6 +69,7 @@ export const createFiles = ({ git, processes, wall }: Below, start: Record<strin
     appendFileSync: (path, text) => write(path, `${textAt(path)}${text}`),
     chmodSync: (path) => void need(path),
     existsSync: (path) => look(path) !== undefined,
+    isLink: () => false,
     mkdirSync: (path) => makeDirs(path),
     readFileSync: (path) => {
       const node = need(path)

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { escalationFlow } from '../../src/domain/escalation.ts'
 import { goalFlow } from '../../src/domain/goal.ts'
 import { mergeFlow } from '../../src/domain/merge.ts'
+import { proposalFlow } from '../../src/domain/recovery-proposal.ts'
 import { runFlow, runPhases } from '../../src/domain/run.ts'
 import { blockReasons, roles, taskStates } from '../../src/domain/task.ts'
 import { cancelChoice, retryChoice } from '../../src/runtime/core/choices.ts'
@@ -603,6 +604,7 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       ['run', 'phase', runPhases],
       ['merge_entry', 'state', mergeFlow.states],
       ['escalation', 'state', escalationFlow.states],
+      ['recovery_proposal', 'state', proposalFlow.states],
     ] as const)('the CHECK of %s.%s allows exactly what the domain lists', async (table, column, values) => {
       expect(await checkedValues(db, table, column)).toEqual([...values].sort())
     })

@@ -116,7 +116,7 @@ test('`notify test` says for each channel whether it works, and what to do where
   const mixed = await scene.cli('notify', 'test')
   expect([mixed.exitCode, mixed.stdout]).toEqual([
     1,
-    'BAD webhook (webhooks.on_escalation): status 500: database [2J is down\nok  ntfy: delivered\nThe webhook is not signed; set UNSTUCK_WEBHOOK_SECRET to sign it (docs/notifications.md).\n',
+    'BAD webhook (webhooks.on_escalation): status 500: database [2J is down\nok  ntfy: delivered\nThe webhook is not signed. To sign it, set UNSTUCK_WEBHOOK_SECRET (docs/notifications.md).\n',
   ])
   const one = await scene.cli('notify', 'test', '--channel', 'ntfy', '--json')
   expect([one.exitCode, JSON.parse(one.stdout)]).toEqual([
@@ -138,6 +138,11 @@ test('`notify test` says for each channel whether it works, and what to do where
   expect(wrong.stderr).not.toContain('secret-path')
   const unknown = await scene.cli('notify', 'test', '--channel', 'mail')
   expect([unknown.exitCode, unknown.stderr]).toMatchObject([2, expect.stringContaining('webhook, ntfy, desktop')])
+  const link = await scene.cli('up', '--public-url', 'http://example.com')
+  expect([link.exitCode, link.stderr]).toMatchObject([
+    2,
+    expect.stringContaining('--public-url is not usable: it is not'),
+  ])
   const limit = await scene.cli('notify', 'list', '--limit', 'many')
   expect([limit.exitCode, limit.stderr]).toMatchObject([2, expect.stringContaining('limit')])
 })

@@ -131,7 +131,7 @@ export const loopState = z.strictObject({
   iteration: count,
   role: z.enum(loopRoles),
   stage: z.enum(loopStages),
-  limit: count.nullable(),
+  limit: count,
   before: text.nullable(),
   tests: z
     .strictObject({

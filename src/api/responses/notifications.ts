@@ -25,10 +25,14 @@ export const notificationSchema = z.strictObject({
   dueAt: time,
   /** When its channels were chosen; null = not yet. */
   handedOverAt: time.nullable(),
-  /** Empty = it is told over no channel. */
+  /** Empty = it is sent over no channel. */
   deliveries: z.array(delivery),
 })
 export type NotificationJson = z.infer<typeof notificationSchema>
 
 /** A channel over which notifications could not be delivered. */
 export const undelivered = z.strictObject({ channel: text, waiting: count, givenUp: count, problem: text })
+
+/** A delivery that was given up and is sent again. */
+export const retriedDelivery = z.strictObject({ notificationId: text, channel: text })
+export type RetriedDeliveryJson = z.infer<typeof retriedDelivery>

@@ -6,6 +6,7 @@ import type { Io } from '../io.ts'
 interface EngineOptions extends DatabaseOption {
   idleExit?: number
   roles?: string[]
+  publicUrl?: string
 }
 
 const engine = async (io: Io, options: EngineOptions): Promise<number> => {
@@ -14,11 +15,13 @@ const engine = async (io: Io, options: EngineOptions): Promise<number> => {
   const { refuseRuns } = await import('../person-here.ts')
   await refuseRuns(io, 'unstuck engine')
   const { serve } = await import('../../api/serve.ts')
+  const { parsePublicUrl } = await import('../../api/answer-link.ts')
   const served = await serve({
     root: io.cwd,
     environment: io.environment,
     version: io.version,
     roles,
+    ...(options.publicUrl === undefined ? {} : { publicUrl: parsePublicUrl(options.publicUrl) }),
     ...(options.idleExit === undefined ? {} : { idleExitMs: options.idleExit * 1000 }),
   })
   io.signal.addEventListener('abort', () => void served.stop(), { once: true })
@@ -32,6 +35,7 @@ export const register: Register = (program, act) => {
     .command('engine', { hidden: true })
     .option('--idle-exit <seconds>', 'exit after this many seconds without work', positiveNumber)
     .option('--roles <list>', 'control, executor', (text: string) => text.split(','))
+    .option('--public-url <url>', 'where a proxy passes /answer/ to this engine')
     .option(...databaseOption)
     .action((options: EngineOptions) => act((io) => engine(withDatabase(io, options), options)))
 }

@@ -1,4 +1,4 @@
-/** `unstuck notify`: sends a test over the configured channels, and lists what was told. */
+/** `unstuck notify`: sends a test over the configured channels, lists what was sent, and sends again what was given up. */
 import { Option } from 'commander'
 import { channelNames, type ChannelName } from '../../domain/notification.ts'
 import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
@@ -6,7 +6,7 @@ import { jsonOption, type JsonOption, type Register } from '../command-options.t
 export const register: Register = (program, act) => {
   const notify = program
     .command('notify')
-    .description('send a test notification, or list what was told over webhook, ntfy and desktop')
+    .description('try the channels for notifications (webhook, ntfy, desktop), list what was sent, or send it again')
     .showSuggestionAfterError()
   notify
     .command('test')
@@ -23,5 +23,16 @@ export const register: Register = (program, act) => {
     .option(...jsonOption)
     .action((options: JsonOption & { limit?: string }) =>
       act(async (io) => (await import('../notify.ts')).notifyListCommand(io, options)),
+    )
+  notify
+    .command('retry')
+    .description('send again, at once and with ten new attempts, what could not be delivered and was given up')
+    .argument(
+      '[id]',
+      'only this notification, as "unstuck notify list" names it (default: all of the last day and of open questions)',
+    )
+    .option(...jsonOption)
+    .action((id: string | undefined, options: JsonOption) =>
+      act(async (io) => (await import('../notify.ts')).notifyRetryCommand(io, id, options)),
     )
 }

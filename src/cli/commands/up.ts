@@ -8,6 +8,10 @@ export const register: Register = (program, act) => {
     .description('run the engine of this repository, and restart it after a crash')
     .option('--idle-exit <seconds>', 'exit after this many seconds without work', positiveNumber)
     .option('--control-only', 'serve the dashboard and coordinate workers, but run no tasks')
+    .option(
+      '--public-url <url>',
+      'add a link to each notification of a question that opens a page to answer it; a proxy of yours passes <url>/answer/ to the engine',
+    )
     .option(...databaseOption)
     .action((options: UpOptions & DatabaseOption) =>
       act(async (io) => (await import('../engine/up.ts')).upCommand(withDatabase(io, options), options)),

@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { parsePublicUrl } from '../../api/answer-link.ts'
 import { openStateDir } from '../../api/state-dir.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import type { LoginUrl } from '../../api/contract.ts'
@@ -62,11 +63,13 @@ const permanent = new Set<number>([exitCodes.usage, exitCodes.config, exitCodes.
 export interface UpOptions {
   idleExit?: number
   controlOnly?: boolean
+  publicUrl?: string
 }
 
-const argsOf = ({ idleExit, controlOnly }: UpOptions): string[] => [
+const argsOf = ({ idleExit, controlOnly, publicUrl }: UpOptions): string[] => [
   ...(idleExit === undefined ? [] : ['--idle-exit', String(idleExit)]),
   ...(controlOnly === true ? ['--roles', 'control'] : []),
+  ...(publicUrl === undefined ? [] : ['--public-url', publicUrl]),
 ]
 
 /** Runs an engine that only executes tasks. It needs a PostgreSQL store: only one engine can use an embedded store. */
@@ -79,7 +82,11 @@ export const workerCommand = async (io: Io): Promise<number> => {
   return superviseEngine(io, {}, ['--roles', 'executor'])
 }
 
-export const upCommand = (io: Io, options: UpOptions): Promise<number> => superviseEngine(io, options, argsOf(options))
+export const upCommand = async (io: Io, options: UpOptions): Promise<number> => {
+  // Checked before anything is started, so that a mistake is reported at once.
+  if (options.publicUrl !== undefined) parsePublicUrl(options.publicUrl)
+  return superviseEngine(io, options, argsOf(options))
+}
 
 const reportReady = async (io: Io, { home, options, child }: Supervised, client: Client): Promise<void> => {
   printLine(

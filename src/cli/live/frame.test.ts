@@ -130,5 +130,5 @@ test('a loop shows its iteration and role', () => {
     show(view([task(1, 'Parser', { status: 'running', run: { phase, loop: { ...loop, ...more } } })]))[1]
   expect(shown({})).toContain('iteration 2 of 20, tester: the agent is working')
   expect(shown({ stage: 'tests' }, 'verify')).toContain('iteration 2 of 20, checks: checking')
-  expect(shown({ limit: null, stage: 'landing' }, 'commit')).toContain('iteration 2, complete: committing')
+  expect(shown({ stage: 'landing' }, 'commit')).toContain('iteration 2 of 20, complete: committing')
 })

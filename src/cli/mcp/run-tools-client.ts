@@ -47,8 +47,8 @@ const questionInput = z.strictObject({
 const answerText = ({ state, answer }: AgentQuestionView): string => {
   if (state === 'answered') return `A person answered: ${answer ?? ''}`
   return state === 'closed'
-    ? 'Nobody will answer this question any more. Decide by yourself.'
-    : 'Nobody has answered yet. The task waits for a person: end your turn now and leave your work as it is. You will be started again with the answer.'
+    ? 'This question was closed without an answer. Decide yourself and continue.'
+    : 'No answer yet. End your turn now and leave your work as it is; you will be restarted with the answer.'
 }
 
 const waitForAnswer = async (access: RunAccess, asked: AgentQuestionView, signal: AbortSignal): Promise<string> => {

@@ -204,3 +204,7 @@ export const failureCodes: Record<string, [category: Category, retryable: boolea
 
 /** The advice for a person whose command failed in this way. */
 export const adviceOf = (action: RecoveryKind): string => nextSteps[action]
+
+/** Whether the environment has to change, not the repository's files. False for a label of another kind of evidence. */
+export const isInfra = (label: string): boolean =>
+  Object.entries(labels).some(([name, { infra }]) => name === label && infra)

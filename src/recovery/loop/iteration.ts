@@ -4,11 +4,11 @@ import type { OpenBox } from './open-boxes.ts'
 import type { Review } from './review.ts'
 import { digestOf, normalised } from '../signature.ts'
 
-/** What follows the turn of a role. */
-export const afterTurn: Record<LoopRole, { turn: LoopRole } | 'tests' | 'gates'> = {
+/** What follows the turn of a role. `proposal`: what the tester proposed is decided, then comes the reviewer's turn. */
+export const afterTurn: Record<LoopRole, { turn: LoopRole } | 'tests' | 'proposal' | 'gates'> = {
   planner: { turn: 'worker' },
   worker: 'tests',
-  tester: { turn: 'reviewer' },
+  tester: 'proposal',
   reviewer: 'gates',
 }
 
@@ -24,6 +24,8 @@ export interface GateFacts {
   tests: IterationTests | null
   /** The tree of the work now. */
   tree: string
+  /** Whether there is a plan.md. Without it no box could be open, so its removal would pass the gate. */
+  hasPlan: boolean
   checklist: { file: string; open: readonly OpenBox[]; count: number }[]
   /** What is wrong with the files that the reviewer named. */
   wrongEvidence: readonly string[]
@@ -46,10 +48,12 @@ const testsGate = ({ tests, tree }: GateFacts): Gate => {
 
 const named = 10
 
-const checklistGate = ({ checklist }: GateFacts): Gate => {
+const checklistGate = ({ checklist, hasPlan }: GateFacts): Gate => {
+  if (!hasPlan) return gate('checklist', false, 'there is no plan.md')
   const open = checklist.flatMap(({ file, open: boxes }) => boxes.map(({ line, title }) => `${file}:${line} ${title}`))
   const count = checklist.reduce((sum, file) => sum + file.count, 0)
-  if (open.length === 0) return gate('checklist', true, count === 0 ? 'there is none' : `all ${count} boxes are ticked`)
+  if (open.length === 0)
+    return gate('checklist', true, count === 0 ? 'the plan has no boxes' : `all ${count} boxes are ticked`)
   return gate('checklist', false, `${open.length} of ${count} boxes are open: ${open.slice(0, named).join('; ')}`)
 }
 
@@ -115,8 +119,8 @@ export const afterIteration = (
   if (failing(gates).length === 0) return { kind: 'land' }
   const repeated = repeats(signatures)
   if (threshold !== -1 && repeated >= threshold) return { kind: 'stuck', repeated }
-  return limit !== null && iteration >= limit ? { kind: 'limit' } : { kind: 'next', repeated }
+  return iteration >= limit ? { kind: 'limit' } : { kind: 'next', repeated }
 }
 
-/** The limit of a count that begins with this iteration; -1 = none. */
-export const limitFrom = (iteration: number, most: number): number | null => (most === -1 ? null : iteration + most - 1)
+/** The last iteration of a count that begins with this one. */
+export const limitFrom = (iteration: number, most: number): number => iteration + most - 1

@@ -7,7 +7,7 @@ import type { PastRecovery } from '../playbook.ts'
 import { historyOfTurn } from './turn-history.ts'
 import { afterIteration, afterTurn, gatesOf, iterationSignature, limitFrom, openText, repeats } from './iteration.ts'
 import type { GateFacts } from './iteration.ts'
-import { boxesIn } from './open-boxes.ts'
+import { boxesIn, keepsBoxes } from './open-boxes.ts'
 import { promiseIn } from './promise.ts'
 import { readReview } from './review.ts'
 
@@ -68,12 +68,11 @@ describe('the promise of the reviewer', () => {
     expect(review.ok ? '' : review.problem).toContain(named)
   })
 
-  test('a hostile message costs no time', () => {
-    const begun = performance.now()
-    promiseIn('<promise>'.repeat(100_000))
-    promiseIn(`${'`'.repeat(100_000)}\n<promise>DONE</promise>`)
-    boxesIn('- [ '.repeat(100_000))
-    expect(performance.now() - begun).toBeLessThan(1_000)
+  test('a hostile message is read in one pass', () => {
+    // With a pattern that tries again from each character these would not end within the limit of a test.
+    expect(promiseIn('<promise>'.repeat(100_000))).toBeUndefined()
+    expect(promiseIn(`${'`'.repeat(100_000)}\n<promise>DONE</promise>`)).toBeUndefined()
+    expect(boxesIn('- [ '.repeat(100_000)).count).toBe(0)
   })
 })
 
@@ -103,12 +102,25 @@ describe('the checklist', () => {
       ],
     })
   })
+
+  const plan = '# Plan\n- [x] one\n- [ ] two\n- [ ] two\n'
+  test.each([
+    ['ticked', plan.replaceAll('[ ]', '[x]'), true],
+    ['moved, with a new one between', '- [x] two\n- [ ] new\n* [ ] two\n1. [ ] one\n', true],
+    ['removed with the file', '', false],
+    ['removed', '# Plan\n- [x] one\n- [x] two\n', false],
+    ['reworded', plan.replace('[ ] two', '[x] done'), false],
+    ['moved into code', `${plan.slice(0, -10)}\n\`\`\`\n- [ ] two\n\`\`\`\n`, false],
+    ['replaced by prose', 'All is done.\n', false],
+  ])('keeps its boxes when they are %s: %j', (_how, after, kept) => {
+    expect(keepsBoxes(plan, after)).toBe(kept)
+  })
 })
 
 const passed = { state: 'passed', tree: 'tree', text: '2 checks passed', signature: '' } as const
 const facts = (more: Partial<GateFacts>): GateFacts => ({
   review: { ok: true, promised: true, evidence: [], remaining: [] },
-  ...{ tests: passed, tree: 'tree', checklist: [], wrongEvidence: [], openQuestions: [] },
+  ...{ tests: passed, tree: 'tree', hasPlan: true, checklist: [], wrongEvidence: [], openQuestions: [] },
   ...more,
 })
 const state = (more: Partial<LoopState>): LoopState => ({
@@ -133,7 +145,7 @@ describe('an iteration', () => {
     expect(afterTurn).toEqual({
       planner: { turn: 'worker' },
       worker: 'tests',
-      tester: { turn: 'reviewer' },
+      tester: 'proposal',
       reviewer: 'gates',
     })
   })
@@ -148,6 +160,7 @@ describe('an iteration', () => {
     ['tests', { tests: { ...passed, state: 'failed', text: 'node check.js failed' } }],
     ['tests', { tests: null }],
     ['tests', { tree: 'changed after the tests' }],
+    ['checklist', { hasPlan: false }],
     ['checklist', { checklist: [{ file: 'plan.md', open: [{ line: 3, title: 'two' }], count: 2 }] }],
     ['evidence', { wrongEvidence: ['src/a.ts does not exist'] }],
     ['questions', { openQuestions: ['Which database?'] }],
@@ -169,9 +182,8 @@ describe('an iteration', () => {
   test('asks at the last iteration, unless it ends the loop', () => {
     const open = facts({ review: { ok: true, promised: false, evidence: [], remaining: [] } })
     expect(end(open, { iteration: 20 })).toEqual({ kind: 'limit' })
-    expect(end(open, { iteration: 20, limit: null })).toEqual({ kind: 'next', repeated: 0 })
     expect(end(facts({}), { iteration: 20 })).toEqual({ kind: 'land' })
-    expect([limitFrom(1, 20), limitFrom(21, 20), limitFrom(5, -1)]).toEqual([20, 40, null])
+    expect([limitFrom(1, 20), limitFrom(21, 20)]).toEqual([20, 40])
   })
 })
 

@@ -57,9 +57,14 @@ describe('the notes for a proposed command', () => {
     })
   })
 
+  test('the parts are in the order in which they are written, also inside of others', () => {
+    expect(commandReport('(cd a; $(one two)) && if x; then y; fi; bash -c "make it"; last').parts).toEqual([
+      ...['cd a', '$(one two)', 'one two', 'x', 'y', 'bash -c "make it"', 'last', 'make it'],
+    ])
+  })
+
   test('a command that cannot be read says so', () => {
     expect(kindsOf('if then')).toContain('unclear')
-    expect(kindsOf('x'.repeat(20_000))).toEqual(['unclear'])
     // A Cyrillic letter, and a space without width.
     expect(kindsOf('npm \u0456nstall')).toContain('unclear')
     expect(kindsOf('npm install\u200b')).toContain('unclear')

@@ -98,7 +98,7 @@ export const buildBrief = (input: BriefInput): string => {
 
 export const defaultRoleText: Record<Task['role'], string> = {
   worker:
-    'You implement one task in this repository, unattended. Nobody can answer questions: decide, do the work, and stop when it is done.',
+    'You implement one task in this repository, unattended. No person follows your work: decide, do the work, and stop when it is done.',
   tester: 'You write and repair tests for one task, unattended. Test what was asked; do not weaken existing tests.',
   docser: 'You write documentation for one task, unattended. Change documentation only.',
   planner: 'You split a goal into tasks.',

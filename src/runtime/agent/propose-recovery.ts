@@ -3,6 +3,7 @@
  * one way, and nothing runs here.
  */
 import { join } from 'node:path'
+import type { Run } from '../../domain/run.ts'
 import { AppError } from '../../errors.ts'
 import { readProposal } from '../../recovery/proposal/proposal.ts'
 import { lockRun } from '../../store/run.ts'
@@ -22,6 +23,20 @@ const writeProposal = (context: Context, id: string, text: string): void => {
   files.renameSync(made, join(agentDir, 'recovery.json'))
 }
 
+/** Where nothing would read the proposal, its agent is told so instead of waiting for an effect. */
+const requireReader = (context: Context, { loop }: Run): void => {
+  if (context.config().recovery?.enabled !== true)
+    throw new AppError(
+      'ILLEGAL',
+      'recovery is switched off for this repository, so the proposal would not be read; name the command in your final message instead',
+    )
+  if (loop !== null && loop.role !== 'tester')
+    throw new AppError(
+      'ILLEGAL',
+      `only the tester of a loop may propose a recovery, and you are its ${loop.role}; name the command in your report instead`,
+    )
+}
+
 /** Checks a proposal and stores it for the end of the attempt. Throws INPUT_INVALID with the wrong field. */
 export const proposeRecovery = async (
   context: Context,
@@ -38,7 +53,7 @@ export const proposeRecovery = async (
       `the proposal is not valid, and nothing was stored. Correct it: ${read.problem}`,
     )
   await context.db.transaction(async (tx) => {
-    atWork(await lockRun(tx, id), id)
+    requireReader(context, atWork(await lockRun(tx, id), id))
     writeProposal(context, id, text)
   })
   return { accepted: true, command: read.proposal.recovery.command }

@@ -8,6 +8,7 @@ import { recoveriesOfRun } from '../../store/recovery.ts'
 import { listRuns } from '../../store/run.ts'
 import { getTask } from '../../store/task.ts'
 import type { OverlayResult } from '../../workspace/overlay.ts'
+import type { Snapshot } from '../../workspace/repository-types.ts'
 import { runPaths, type Context } from '../core/context.ts'
 import { triedLines } from '../core/tried.ts'
 import { readOutput } from './denials.ts'
@@ -152,7 +153,19 @@ const earlierRun = async ({ context, task, run }: RunContext): Promise<{ before:
 
 const nothing: OverlayResult = { written: [], kept: [] }
 
-/** Applies the newest snapshot of that run, or else its commit, to this run's workspace. */
+/**
+ * The commit that holds the work of an ended run; null = none is kept. A snapshot from the middle of a run is older than the commit of its
+ * finished work, and may hold changes that were put back. Only one that was taken after the end, of a person's changes, is newer.
+ */
+export const workOf = (
+  { state, commit, endedAt }: Pick<Run, 'state' | 'commit' | 'endedAt'>,
+  newest: Pick<Snapshot, 'commit' | 'at'> | undefined,
+): string | null => {
+  if (newest === undefined || state !== 'success' || commit === null) return newest?.commit ?? commit
+  return endedAt !== null && new Date(newest.at) > endedAt ? newest.commit : commit
+}
+
+/** Applies the work of that run to this run's workspace. */
 export const restoreEarlierWork = async (
   context: Context,
   before: Run,
@@ -160,7 +173,7 @@ export const restoreEarlierWork = async (
 ): Promise<OverlayResult> => {
   const { git } = context.ports
   if (before.baseCommit === null) return nothing
-  const snapshot = (await git.listSnapshots(context.shadow, before.id)).at(-1)?.commit ?? before.commit
+  const snapshot = workOf(before, (await git.listSnapshots(context.shadow, before.id)).at(-1))
   if (snapshot === null || !(await hasCommits(context, [snapshot, before.baseCommit]))) return nothing
   // In a repository that does not ignore its packages the snapshot holds them. They are left out: the next run installs its own.
   const packages = installedPatterns(before.verdict?.installed ?? []).map((pattern) => pattern.slice(1))

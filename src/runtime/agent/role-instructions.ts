@@ -3,21 +3,18 @@
  * checkout and never from a workspace, where an agent could write its own instructions.
  */
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { LoopRole } from '../../domain/loop.ts'
+import { shippedPath } from '../../platform/shipped-path.ts'
 import { readIfFile, type Files } from '../core/files.ts'
 import type { Context } from '../core/context.ts'
 
 export const instructionsFolder = '.unstuck/instructions'
 
-/** The folder of the shipped texts; the compiled program lies deeper in the package than its source. */
+/** The folder of the shipped texts. */
 export const shippedInstructions = (files: Pick<Files, 'existsSync'>): string => {
-  const here = dirname(fileURLToPath(import.meta.url))
-  for (let folder = here; folder !== dirname(folder); folder = dirname(folder)) {
-    const found = join(folder, 'templates', 'instructions')
-    if (files.existsSync(join(found, 'planner.md'))) return found
-  }
-  throw new Error('the package has no templates/instructions')
+  const found = shippedPath((path) => files.existsSync(path), 'templates', 'instructions', 'planner.md')
+  if (found === undefined) throw new Error('the package has no templates/instructions')
+  return dirname(found)
 }
 
 /** The text for a role, with the promise filled in. */

@@ -1,12 +1,13 @@
 /**
  * What an agent may do by the tools of its own run: report its progress, and ask a person once. Each call is checked against the
- * stored run in the transaction that writes, so a process that outlives the agent's turn changes nothing.
+ * stored run in the transaction that writes, so nothing changes between two turns and after the run. The token is that of the run: a
+ * process that outlives its turn could still call during a later one, which is why processes are ended with their launch.
  */
 import type { Run } from '../../domain/run.ts'
 import type { Escalation } from '../../domain/escalation.ts'
 import { AppError } from '../../errors.ts'
 import type { Queryable } from '../../store/db.ts'
-import { agentQuestionsOf, openEscalation, pendingEscalationOf } from '../../store/escalation.ts'
+import { agentQuestionsOf, openEscalation, pendingEscalationOf, replyTo } from '../../store/escalation.ts'
 import { appendEvent, eventsOfMinute, newestEventOf } from '../../store/event.ts'
 import { getRun, lockRun } from '../../store/run.ts'
 import { getTask } from '../../store/task.ts'
@@ -128,7 +129,7 @@ export const readReply = async (context: Context, id: string): Promise<AgentQues
     if (asked === undefined || run === undefined)
       throw new AppError('NOT_FOUND', `run ${id} has asked nothing; ask first`)
     const state = stateOfQuestion(asked)
-    const answer = state === 'answered' ? ((await getTask(tx, run.taskId))?.hint ?? null) : null
+    const answer = state === 'answered' ? ((await replyTo(tx, asked)) ?? null) : null
     if (answer !== null && !(await hasReadAnswer(tx, run))) await recordAnswerRead(tx, run, answer)
     return { question: asked.happened, state, answer, waitSeconds: context.config().mcp.waitSeconds }
   })

@@ -6,19 +6,26 @@ import { copiedPatterns } from '../checks/fresh-workspace.ts'
 import { workTreeOf, type RunContext } from '../core/run-context.ts'
 import { readPrepared } from './prepared.ts'
 
+/** Keeps the workspace as it is now. Throws if that fails, or if the run has no base yet. */
+export const mustKeepSnapshot = async (runContext: RunContext, reason: string): Promise<void> => {
+  const { context, run } = runContext
+  if (run.baseCommit === null) throw new Error(`run ${run.id} has no base commit`)
+  await context.ports.git.snapshot(context.shadow, {
+    runId: run.id,
+    workTree: workTreeOf(runContext),
+    base: run.baseCommit,
+    reason,
+    exclude: copiedPatterns(readPrepared(runContext).copied),
+    at: context.clock.now().toISOString(),
+  })
+}
+
 /** Keeps the workspace before the engine stops a process in it. If it fails, the failure is logged and the stop continues: an agent that cannot be stopped would do more harm. Returns whether the files are kept. */
 export const keepSnapshot = async (runContext: RunContext, reason: string): Promise<boolean> => {
   const { context, run } = runContext
   if (run.baseCommit === null) return false
   try {
-    await context.ports.git.snapshot(context.shadow, {
-      runId: run.id,
-      workTree: workTreeOf(runContext),
-      base: run.baseCommit,
-      reason,
-      exclude: copiedPatterns(readPrepared(runContext).copied),
-      at: context.clock.now().toISOString(),
-    })
+    await mustKeepSnapshot(runContext, reason)
     return true
   } catch (error) {
     context.log.warn({ run: run.id, error: String(error) }, 'a snapshot could not be made')

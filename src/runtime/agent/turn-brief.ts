@@ -4,7 +4,7 @@ import type { RunContext } from '../core/run-context.ts'
 import type { BriefInput } from './brief.ts'
 import { roleInstructions } from './role-instructions.ts'
 
-const mayWrite: Record<Exclude<LoopRole, 'worker'>, string> = {
+const ownFiles: Record<Exclude<LoopRole, 'worker'>, string> = {
   planner: 'the plan',
   tester: 'your reports',
   reviewer: 'your reports',
@@ -27,7 +27,7 @@ const writesLines = (runContext: RunContext, role: Exclude<LoopRole, 'worker'>):
   const { plan_files: planned } = runContext.context.config().loop
   const more = role === 'planner' && planned.length > 0 ? ` and ${planned.join(', ')} in the repository` : ''
   return [
-    `Write only ${mayWrite[role]} in ${runContext.paths.agentDir}${more}. Any other change is undone after your turn.`,
+    `Write only ${ownFiles[role]} in ${runContext.paths.agentDir}${more}. Any other change is undone after your turn.`,
   ]
 }
 

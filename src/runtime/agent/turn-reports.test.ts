@@ -11,10 +11,19 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { LoopRole } from '../../domain/loop.ts'
 import { runPaths } from '../core/context.ts'
 import { realFiles } from '../core/files.ts'
 import type { RunContext } from '../core/run-context.ts'
-import { bringReports, keptPlan, keptReport, layReports, takeReports, writeOwnReport } from './turn-reports.ts'
+import {
+  bringReports,
+  keptPlan,
+  keptReport,
+  layReports,
+  reportsToPutBack,
+  takeReports,
+  writeOwnReport,
+} from './turn-reports.ts'
 
 let top = ''
 let given: RunContext
@@ -32,28 +41,33 @@ const put = (name: string, text: string): void => {
   writeFileSync(at(name), text)
 }
 const read = (name: string): string => readFileSync(at(name), 'utf8')
+const putBackAfter = (role: LoopRole): string[] => {
+  const names = reportsToPutBack(given, role)
+  takeReports(given, role)
+  return names
+}
 
 describe('the reports of a turn', () => {
   test('are kept from the roles that may write them and put back from the others', () => {
     put('plan.md', 'the plan')
     put('tasks/one.md', '- [ ] one')
-    expect(takeReports(given, 'planner')).toEqual([])
+    expect(putBackAfter('planner')).toEqual([])
     put('plan.md', 'the plan, ticked')
     put('test-report.md', 'invented')
-    expect(takeReports(given, 'worker')).toEqual(['test-report.md'])
+    expect(putBackAfter('worker')).toEqual(['test-report.md'])
     put('plan.md', 'all done')
     put('tasks/one.md', '- [x] one')
     put('tasks/two.md', '- [x] two')
     put('test-report.md', 'real')
     put('recovery.json', '{}')
-    expect(takeReports(given, 'tester')).toEqual(['plan.md', 'tasks/one.md', 'tasks/two.md'])
+    expect(putBackAfter('tester')).toEqual(['plan.md', 'tasks/one.md', 'tasks/two.md'])
     expect(read('plan.md')).toBe('the plan, ticked')
     expect(keptPlan(given)).toEqual([
       { file: 'plan.md', text: 'the plan, ticked' },
       { file: 'tasks/one.md', text: '- [ ] one' },
     ])
     rmSync(at('plan.md'))
-    expect(takeReports(given, 'reviewer')).toEqual(['plan.md'])
+    expect(putBackAfter('reviewer')).toEqual(['plan.md'])
     expect(read('plan.md')).toBe('the plan, ticked')
     expect(keptReport(given, 'test-report.md')).toBe('real')
   })
@@ -62,7 +76,7 @@ describe('the reports of a turn', () => {
     for (const role of ['planner', 'worker', 'tester', 'reviewer'] as const) {
       writeOwnReport(given, 'test-results.json', '{"state":"failed"}')
       put('test-results.json', '{"state":"passed"}')
-      expect(takeReports(given, role)).toEqual(['test-results.json'])
+      expect(putBackAfter(role)).toEqual(['test-results.json'])
       expect(read('test-results.json')).toBe('{"state":"failed"}')
     }
   })

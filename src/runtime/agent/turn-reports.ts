@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path'
 import type { LoopRole } from '../../domain/loop.ts'
+import { keepsBoxes } from '../../recovery/loop/open-boxes.ts'
 import { runPaths, type RunPaths } from '../core/context.ts'
 import type { Files } from '../core/files.ts'
 import type { RunContext } from '../core/run-context.ts'
@@ -14,7 +15,6 @@ export type OwnReport = (typeof ownReports)[number]
 
 const writers: Record<string, readonly LoopRole[]> = {
   ...Object.fromEntries(ownReports.map((name) => [name, []])),
-  // The worker ticks the boxes.
   'plan.md': ['planner', 'worker'],
   'implementation.md': ['worker'],
   'test-report.md': ['tester'],
@@ -32,8 +32,20 @@ const mostBytes = 1024 * 1024
 /** Files that count only if they were made in this turn. */
 const ofOneTurn: Partial<Record<LoopRole, readonly string[]>> = { tester: ['recovery.json'], reviewer: ['review.json'] }
 
-const mayWrite = (role: LoopRole, name: string): boolean =>
-  (writers[name] ?? (name.startsWith(`${phases}/`) ? phaseWriters : [])).includes(role)
+const isPlan = (name: string): boolean => name === 'plan.md' || name.startsWith(`${phases}/`)
+
+interface ChangedReport {
+  name: string
+  /** Undefined = there was none before the turn. */
+  kept: string | undefined
+  /** Undefined = it is missing, a link, or too large. */
+  now: string | undefined
+}
+
+/** The worker ticks the boxes of the plan and may add some; the planner alone decides that one is not needed. */
+const mayWrite = (role: LoopRole, { name, kept = '', now = '' }: ChangedReport): boolean =>
+  (writers[name] ?? (isPlan(name) ? phaseWriters : [])).includes(role) &&
+  !(role === 'worker' && isPlan(name) && !keepsBoxes(kept, now))
 
 const keptFolder = ({ root }: Pick<RunPaths, 'root'>): string => join(root, 'loop', 'kept')
 
@@ -88,7 +100,7 @@ export const keptReport = ({ context, paths }: RunContext, name: string): string
 /** The plan: the file, and those of its phases. */
 export const keptPlan = (runContext: RunContext): { file: string; text: string }[] =>
   namesIn(runContext.context.ports.files, keptFolder(runContext.paths))
-    .filter((name) => name === 'plan.md' || name.startsWith(`${phases}/`))
+    .filter(isPlan)
     .map((file) => ({ file, text: keptReport(runContext, file) ?? '' }))
 
 /** A report that only Unstuck writes. */
@@ -109,21 +121,27 @@ export const layReports = ({ context, paths }: RunContext, role: LoopRole): stri
   return names
 }
 
-/** After a turn: keeps what the role may write, puts the rest back and returns its names. */
-export const takeReports = ({ context, paths }: RunContext, role: LoopRole): string[] => {
+/** The reports that differ from their kept copy. */
+const changedReports = ({ context, paths }: RunContext): ChangedReport[] => {
   const { files } = context.ports
-  const [kept, folder] = [keptFolder(paths), agentFolder(files, paths)]
-  const putBack: string[] = []
-  for (const name of new Set([...namesIn(files, kept), ...namesIn(files, folder)])) {
-    const [before, now] = [readReport(files, kept, name), readReport(files, folder, name)]
-    if (before === now) continue
-    if (mayWrite(role, name)) putReport(files, kept, name, now)
-    else {
-      putReport(files, folder, name, before)
-      putBack.push(name)
-    }
-  }
-  return putBack
+  const [keptIn, folder] = [keptFolder(paths), agentFolder(files, paths)]
+  return [...new Set([...namesIn(files, keptIn), ...namesIn(files, folder)])].flatMap((name) => {
+    const [kept, now] = [readReport(files, keptIn, name), readReport(files, folder, name)]
+    return kept === now ? [] : [{ name, kept, now }]
+  })
+}
+
+/** After a turn: the reports that the role changed and may not change. */
+export const reportsToPutBack = (runContext: RunContext, role: LoopRole): string[] =>
+  changedReports(runContext).flatMap((report) => (mayWrite(role, report) ? [] : [report.name]))
+
+/** After a turn: keeps what the role may write, and puts the rest back. Can be repeated after a crash. */
+export const takeReports = (runContext: RunContext, role: LoopRole): void => {
+  const { context, paths } = runContext
+  const { files } = context.ports
+  for (const report of changedReports(runContext))
+    if (mayWrite(role, report)) putReport(files, keptFolder(paths), report.name, report.now)
+    else putReport(files, agentFolder(files, paths), report.name, report.kept)
 }
 
 /** The kept copy is not needed any more. */

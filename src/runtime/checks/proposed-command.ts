@@ -1,8 +1,9 @@
-/** Runs one approved command of a proposal in a clone, in the way a check runs, and finds what it changed in tracked files. */
+/** Runs one approved command of a proposal in a clone, in the way a check runs, and undoes what it changed in files that land. */
 import { basename } from 'node:path'
 import { commandEnvironment } from '../../process/environment.ts'
 import type { CommandResult } from '../../process/run-command.ts'
 import { linesIn } from '../../recovery/failing-set.ts'
+import { managers } from '../../recovery/install.ts'
 import type { ExecutionOutcome } from '../../store/recovery-proposal.ts'
 import { npmVariables, packageVariables } from '../core/package-variables.ts'
 import type { Context } from '../core/context.ts'
@@ -72,18 +73,32 @@ const lockfileNames = new Set([
 
 export const isLockfile = (path: string): boolean => lockfileNames.has(basename(path))
 
-/** Undoes changes of tracked files and lockfiles, except where `keeps` says so. `kept` is the tree with what stays. */
-export const undoTracked = async (
+/** What package managers install, also in a repository that does not ignore it. No part of the work, so it may stay. */
+const installed = [...new Set(managers.flatMap(({ makes }) => makes))]
+
+interface CommandRun {
+  result: CommandResult | string
+  /** Every file that the command changed, also new ones; not those that git ignores. */
+  changed: string[]
+  /** The files before the command, and after it. */
+  before: string
+  after: string
+}
+
+/** The command with what it changed in the files. What `keeps` does not name is undone: a check may only see what lands. */
+export const runUndone = async (
   { ports: { git }, shadow }: Pick<Context, 'ports' | 'shadow'>,
-  { base, workTree, indexFile }: { base: string; workTree: string; indexFile: string },
+  place: { base: string; workTree: string; indexFile: string },
+  run: () => Promise<CommandResult | string>,
   keeps: (path: string) => boolean = () => false,
-): Promise<{ changed: string[]; kept: string | undefined }> => {
-  const now = await git.captureTree(shadow, { base, workTree, indexFile })
-  const changed = now.changes.filter(({ path, kind }) => kind !== 'added' || isLockfile(path)).map(({ path }) => path)
-  if (changed.length === 0) return { changed, kept: undefined }
-  const treeWith = (paths: string[]): Promise<string> => git.buildTree(shadow, { base, tree: now.tree, paths })
-  const staying = changed.filter(keeps)
-  const [before, after] = [await treeWith(staying), await treeWith(changed)]
-  if (before !== after) await git.revertFiles(shadow, { before, after, workTree })
-  return { changed, kept: staying.length === 0 ? undefined : before }
+): Promise<CommandRun> => {
+  const capture = (base: string) => git.captureTree(shadow, { ...place, base, exclude: installed })
+  // What the set-up and the commands before left is not of this command.
+  const { tree: before } = await capture(place.base)
+  const result = await run()
+  const { tree: after, changes } = await capture(before)
+  const changed = changes.map(({ path }) => path)
+  const staying = await git.buildTree(shadow, { base: before, tree: after, paths: changed.filter(keeps) })
+  if (staying !== after) await git.revertFiles(shadow, { before: staying, after, workTree: place.workTree })
+  return { result, changed, before, after }
 }

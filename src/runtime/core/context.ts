@@ -116,10 +116,27 @@ export interface Context {
   /** Aborted when the engine shuts down: agents continue under their shims, and nothing is written any more. */
   stopping: AbortSignal
   host: string
+  /** Absent = the engine has no public URL, and notifications have no link to answer. */
+  answerLinks?: AnswerLinks
   /** Absent = agents get no tools of their run. */
   runTools?: RunToolAccess
   /** Absent = processes and resources of the machine cannot be inspected. */
   machine?: MachineView
+}
+
+export interface AnswerLink {
+  question: string
+  /** Ids of the choices that it offers. */
+  choices: string[]
+  expiresAt: Date
+}
+
+/** Makes and reads the signed links to answer a question in a browser. */
+export interface AnswerLinks {
+  publicUrl: URL
+  urlOf(link: AnswerLink): string
+  /** Undefined = the link was not made here, or was changed. */
+  read(token: string): AnswerLink | undefined
 }
 
 /** How an agent reaches the tools of its own run. */

@@ -8,6 +8,8 @@ export interface Files {
   appendFileSync(path: string, text: string): void
   chmodSync(path: string, mode: number): void
   existsSync(path: string): boolean
+  /** Also of a link that leads nowhere. */
+  isLink(path: string): boolean
   mkdirSync(path: string, options: { recursive: true; mode?: number }): unknown
   readFileSync(path: string, encoding: 'utf8'): string
   /** The bytes of a file that an agent may have made: 'none', or why it is not read. Never follows a link and never waits for a pipe. */
@@ -59,6 +61,7 @@ const readOwnBytes: Files['readOwnBytes'] = (path, most) => {
 
 export const realFiles: Files = {
   ...fs,
+  isLink: (path) => fs.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false,
   readOwnBytes,
   // The shim of an earlier engine may still write a last file into the folder; then the removal is retried.
   rmSync: (path, options) => fs.rmSync(path, { ...options, maxRetries: 5 }),

@@ -1,6 +1,6 @@
 /** The choices that a question offers for a failure. A choice that cannot change the outcome is not offered. */
 import type { Choice } from '../../domain/escalation.ts'
-import { labels } from '../../recovery/diagnosis/labels.ts'
+import { isInfra } from '../../recovery/diagnosis/labels.ts'
 import { leftRunningLabel } from '../../recovery/left-running.ts'
 import type { AnyFacts, Diagnosis, DiagnosisLabel } from '../../recovery/types.ts'
 import { whyTooWide } from '../../wide-folder.ts'
@@ -74,8 +74,7 @@ const checkHelp = (runContext: RunContext, diagnosis: Diagnosis): Choice[] => {
   const change = changeCheckChoice(task.id, { check: command, source })
   const fix = commitFixChoice(task.id, goal.targetBranch)
   if (machine === undefined && (cannotRun === true || wrongCommands.has(diagnosis.label))) return [change, fix]
-  const meaning = Object.entries(labels).find(([name]) => name === diagnosis.label)?.[1]
-  if (machine !== undefined || meaning?.infra === true)
+  if (machine !== undefined || isInfra(diagnosis.label))
     return [retryChoice(task.id, 'correct that on this machine'), change, fix]
   // Offered for inferred checks too: the person's command then replaces the inferred one.
   return [...agentHelp(runContext), change, ...(redOnBase === true ? [fix] : [])]

@@ -2,16 +2,15 @@
  * Files that Unstuck writes into the owner's checkout for people and other programs. They are exports: the store decides, and they are never
  * read back as input. Agents can write there too, so no link is followed, and a place that cannot be written costs only the file.
  */
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Context } from './context.ts'
 import { readIfFile, type Files } from './files.ts'
 
 /** Folder of the owner's settings, below which the exports are. */
 export const exportFolder = '.unstuck'
 
-/** Whether the path is no link to another place, where we must not write. */
-export const isOwnPlace = (files: Files, path: string): boolean =>
-  !files.existsSync(path) || files.realpathSync(path) === join(files.realpathSync(dirname(path)), basename(path))
+/** Whether we may write there: a link, also one that leads nowhere yet, would take the text to another place. */
+export const isOwnPlace = (files: Files, path: string): boolean => !files.isLink(path)
 
 /**
  * Excludes a pattern by the repository's own list, which is never committed. Only appends: the list is the owner's. False = the list is a

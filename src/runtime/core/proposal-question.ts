@@ -28,16 +28,29 @@ const choice = (
   ...text,
 })
 
-/** `proposed`: the command that the question is about; undefined = the proposal is invalid. */
+/** Where the command runs: in direct mode the checks have no clone of their own. */
+export type CommandPlace = 'clone' | 'folder'
+
+const placeText: Record<CommandPlace, string> = {
+  clone: 'the clone in which the checks of the task run',
+  folder: 'your folder, in which the task works',
+}
+
+interface Offered {
+  /** The command that the question is about; undefined = the proposal is invalid. */
+  proposed: ProposedCommand | undefined
+  place: CommandPlace
+}
+
 export const proposalChoices = (
   { id: proposal, goalId: goal }: RecoveryProposal,
   task: Pick<Task, 'id'>,
-  proposed: ProposedCommand | undefined,
+  { proposed, place }: Offered,
 ): Choice[] => {
   const about = { proposal, goal }
   const edit = choice(about, 'edit_recovery', {
     ...{ id: 'edit', label: 'Run another command' },
-    effect: 'Your command runs instead, once, in the clone in which the checks of the task run; then the checks run.',
+    effect: `Your command runs instead, in ${placeText[place]}; then the checks run.`,
     command: `unstuck answer ${task.id} edit --command "…"`,
     input: {
       ...{ name: 'command', label: 'The command to run', required: true },
@@ -46,7 +59,7 @@ export const proposalChoices = (
   })
   const approve = choice(about, 'approve_recovery', {
     ...{ id: 'approve', label: 'Run it' },
-    effect: `\`${proposed?.command ?? ''}\` runs for this task, in the clone in which its checks run; then the checks run.`,
+    effect: `\`${proposed?.command ?? ''}\` runs for this task, in ${placeText[place]}; then the checks run.`,
   })
   const always = choice(about, 'approve_always', {
     ...{ id: 'always', label: 'Run it, and from now on without a question' },
@@ -77,13 +90,13 @@ const asList = (title: string, lines: readonly string[]): string[] =>
 const detailsOf = (
   { source, flag, offsetStated }: RecoveryProposal,
   { diagnosis, recovery, timestamp, category, severity }: Proposal,
-  { command, workingDir, timeoutSeconds, confidence }: ProposedCommand,
+  { proposed: { command, workingDir, timeoutSeconds, confidence }, place }: Offered & { proposed: ProposedCommand },
 ): string[] => {
   const { texts, unclear } = readShellCommand(command)
   const parts = texts.filter((text) => text !== command)
   return [
     `Command: ${command}`,
-    `It runs in ${workingDir === '.' ? 'the top folder' : workingDir} of the clone in which the checks run, at most ${timeoutSeconds} s.`,
+    `It runs in ${workingDir === '.' ? '' : `${workingDir} of `}${placeText[place]}, at most ${timeoutSeconds} s.`,
     `Cause${source === 'agent' ? ' according to the agent' : ''} (${category}, ${severity}, confidence ${confidence}): ${diagnosis.root_cause}`,
     `Expected: ${recovery.expected_outcome}`,
     ...asList('Evidence:', diagnosis.evidence),
@@ -94,13 +107,12 @@ const detailsOf = (
   ]
 }
 
-export interface ProposalAsked {
+export interface ProposalAsked extends Offered {
   kind: ProposalQuestionKind
   /** Why a person is asked, as in the event `recovery_escalated`. */
   reason: string
   /** What the failed check showed. */
   evidence: string
-  proposed: ProposedCommand | undefined
 }
 
 const whoProposes = ({ source }: RecoveryProposal): string => (source === 'diagnosis' ? 'Unstuck' : 'its agent')
@@ -116,7 +128,7 @@ const begin: Record<ProposalQuestionKind, (command: string, who: string) => stri
 export const proposalQuestion = (
   proposal: RecoveryProposal,
   task: Task,
-  { kind, reason, evidence, proposed }: ProposalAsked,
+  { kind, reason, evidence, proposed, place }: ProposalAsked,
 ): PersonQuestion => {
   const about = `Task ${task.number} "${task.title}" cannot be checked: ${evidence.split(/\n|; /)[0]?.slice(0, 300) ?? ''}`
   const happened = `${about}; ${begin[kind](proposed?.command ?? '', whoProposes(proposal))} (${reason}).`
@@ -124,10 +136,10 @@ export const proposalQuestion = (
   return {
     ...{ kind, happened, tried: [], question: happened },
     details: [
-      ...(body === null || proposed === undefined ? [] : detailsOf(proposal, body, proposed)),
+      ...(body === null || proposed === undefined ? [] : detailsOf(proposal, body, { proposed, place })),
       ...(proposal.problem === null ? [] : [proposal.problem.problem]),
       `The decisions: unstuck explain ${task.id}`,
     ].join('\n'),
-    choices: proposalChoices(proposal, task, proposed),
+    choices: proposalChoices(proposal, task, { proposed, place }),
   }
 }

@@ -21,7 +21,7 @@ import type { Context } from '../core/context.ts'
 import { runCycle } from './cycle.ts'
 import type { TargetPolls } from '../landing/land-goal.ts'
 import { releaseEndedRuns } from './retention.ts'
-import { createMerger, createNotifier, safely, type SideJob } from './side-jobs.ts'
+import { createMerger, createNotifier, createSideJob, safely, type SideJob } from './side-jobs.ts'
 import { createUnusedPathsJob } from './unused-paths.ts'
 import { createGoalExportJob, exportLast, type GoalExportJob } from './export-goals.ts'
 import { createExecutors, dispatch, runContextFor, type Executors } from './dispatch.ts'
@@ -98,6 +98,7 @@ interface Loop {
   polls: TargetPolls
   endUnusedPaths: ReturnType<typeof createUnusedPathsJob>
   exportGoals: GoalExportJob
+  exporter: SideJob
 }
 
 /**
@@ -132,15 +133,14 @@ const asLeader = async (context: Context, { leadership }: Loop, work: () => Prom
 
 /** One pass of the engine: jobs of the leader if it is one, then its own runs, then new claims. */
 const pass = async (context: Context, parts: Loop): Promise<void> => {
-  const { executors, engineId, gracePeriod, leadership, exportGoals } = parts
+  const { executors, engineId, gracePeriod, leadership, exporter } = parts
   await gracePeriod.compareClocks()
   await context.refreshSettings?.()
   const leading = await leadership?.context()
   if (leading !== undefined) await asLeader(context, parts, () => leaderPass(leading, parts))
   await checkOwnRuns(context, executors, engineId)
   if (!context.stopping.aborted && !executors.draining) await dispatch(context, executors, engineId)
-  // After the claims: a merge that ends while files are written must not start a task whose target nobody looked at.
-  if (leading !== undefined) await asLeader(context, parts, () => exportGoals(leading))
+  if (leading !== undefined) exporter.start(leading)
 }
 
 /** Milliseconds until the next pass: at most the poll interval, less if a retry is due before that. */
@@ -178,7 +178,7 @@ export const createWakeUp = (): WakeUp => {
 }
 
 const loop = async (context: Context, parts: Loop, wakeUp: WakeUp): Promise<void> => {
-  const { executors, gracePeriod, merger, notifier } = parts
+  const { executors, gracePeriod, merger, notifier, exporter } = parts
   // While the store was unavailable no owner could renew its lease.
   const failed = (error: unknown): void => (isStoreTrouble(error) ? gracePeriod.begin() : undefined)
   while (!context.stopping.aborted) {
@@ -190,6 +190,7 @@ const loop = async (context: Context, parts: Loop, wakeUp: WakeUp): Promise<void
   await Promise.allSettled([...executors.working.values()].map((work) => work.done))
   await merger.idle()
   await notifier.idle()
+  await exporter.idle()
 }
 
 /** Stands for this process where the machine cannot identify it (tests, simulation). */
@@ -244,8 +245,9 @@ const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine
   executors.harnesses = harnesses
   const gracePeriod = createGracePeriod(context, engineId)
   const notifier = createNotifier((taskId) => cancelRunning(context, executors, taskId))
-  const periodic = { endUnusedPaths: createUnusedPathsJob(), exportGoals: createGoalExportJob() }
-  const jobs = { merger: createMerger(), notifier, ...periodic }
+  const exportGoals = createGoalExportJob()
+  const exports = { exportGoals, exporter: createSideJob(exportGoals) }
+  const jobs = { merger: createMerger(), notifier, endUnusedPaths: createUnusedPathsJob(), ...exports }
   const parts = { engineId, gracePeriod, executors, polls: new Map(), ...jobs }
   return roles.includes('control') ? { ...parts, leadership: createLeadership(context, engineId, gracePeriod) } : parts
 }

@@ -19,7 +19,7 @@ import { listEscalations } from '../../store/escalation.ts'
 import { readEvents, type StoredEvent } from '../../store/event.ts'
 import { getGoal } from '../../store/goal.ts'
 import {
-  endedRuns,
+  exportedRuns,
   escalationReason,
   eventsUpTo,
   getGoalExport,
@@ -28,21 +28,25 @@ import {
   goalProgress,
   iterationOf,
   saveGoalExport,
+  type ExportedRun,
   type GoalExport,
 } from '../../store/goal-export.ts'
+import { confirmLeadership } from '../../store/leader.ts'
 import { getProposal } from '../../store/recovery-proposal.ts'
-import type { Context, Logger } from '../core/context.ts'
+import type { Context } from '../core/context.ts'
 import { readIfFile } from '../core/files.ts'
+import { endsPass } from '../core/pass.ts'
 import { ignoreAllIn, isOwnPlace, replaceFile } from '../core/owner-export.ts'
 import type { Leadership } from './leadership.ts'
 import {
+  endedTurnLine,
   escalationText,
   eventLine,
   metricsLine,
   proposalIn,
+  runEndLines,
   shownQuestion,
   stateText,
-  usageLine,
   type ExportedQuestion,
 } from './export-texts.ts'
 
@@ -56,6 +60,7 @@ const waitPerWork = 10
 const compareEveryMs = 60_000
 
 const pageSize = 1_000
+const mostReported = 1_000
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 
@@ -82,18 +87,29 @@ const metricsAfter = (tally: RecoveryTally, goalId: string, event: StoredEvent):
 }
 
 const runEnded = ['run.succeeded', 'run.failed', 'run.cancelled']
+const turnStarted = 'loop.turn_started'
+
+/** The line that an event of a run adds to `usage.jsonl`; undefined = it is another event. */
+const usageLineOf = (run: ExportedRun | undefined, { type, at, payload }: StoredEvent): string | undefined => {
+  if (run === undefined) return undefined
+  return type === turnStarted ? endedTurnLine(run, Number(payload['launch']), at) : runEndLines(run, at)
+}
 
 /** The lines of these events of a goal in `usage.jsonl`. */
 const usageOf = async ({ db }: Context, events: readonly StoredEvent[], tally: RecoveryTally): Promise<string> => {
-  const isEnd = ({ type }: StoredEvent): boolean => runEnded.includes(type)
-  const ids = events.filter(isEnd).flatMap(({ runId }) => runId ?? [])
-  const runs = new Map((await endedRuns(db, ids)).map((run) => [run.id, run]))
+  const isOfUsage = ({ type }: StoredEvent): boolean => type === turnStarted || runEnded.includes(type)
+  const ids = events.filter(isOfUsage).flatMap(({ runId }) => runId ?? [])
+  const runs = new Map((await exportedRuns(db, ids)).map((run) => [run.id, run]))
   const lines = events.map((event) => {
-    const run = isEnd(event) ? runs.get(event.runId ?? '') : undefined
-    return run === undefined ? metricsAfter(tally, event.goalId ?? '', event) : usageLine(run, event.at)
+    const line = isOfUsage(event) ? usageLineOf(runs.get(event.runId ?? ''), event) : undefined
+    return line ?? metricsAfter(tally, event.goalId ?? '', event)
   })
   return lines.join('')
 }
+
+/** Without secrets: a text of an agent or check may contain one that was no secret of this environment when it was stored. */
+const clean = ({ ports, environment }: Context, text: string): string =>
+  text === '' ? '' : ports.processes.redactText(text, environment)
 
 /** Continues the texts with all events of the goal that they lack. */
 const continued = async (context: Context, goalId: string, start: Texts): Promise<Texts> => {
@@ -101,8 +117,8 @@ const continued = async (context: Context, goalId: string, start: Texts): Promis
   const tally = await tallyUpTo(context, goalId, start.eventId)
   for (;;) {
     const events = await readEvents(context.db, { after: texts.eventId, limit: pageSize, goalId })
-    texts.events += events.map(eventLine).join('')
-    texts.usage += await usageOf(context, events, tally)
+    texts.events += clean(context, events.map(eventLine).join(''))
+    texts.usage += clean(context, await usageOf(context, events, tally))
     texts.eventId = events.at(-1)?.id ?? texts.eventId
     if (events.length < pageSize) return texts
   }
@@ -110,10 +126,24 @@ const continued = async (context: Context, goalId: string, start: Texts): Promis
 
 const empty: Texts = { events: '', usage: '', eventId: 0 }
 
+const fileNames = ['events.jsonl', 'usage.jsonl', 'state.json', 'escalation.json'] as const
+type FileName = (typeof fileNames)[number]
+
+/** The texts of the files; a link counts as missing, because it is replaced. */
+type Found = Partial<Record<FileName, string>>
+
+const readFound = ({ ports: { files } }: Context, folder: string): Found =>
+  Object.fromEntries(
+    fileNames.flatMap((name) => {
+      const path = join(folder, name)
+      const text = isOwnPlace(files, path) ? readIfFile(files, path) : undefined
+      return text === undefined ? [] : [[name, text]]
+    }),
+  )
+
 /** What the files contain, where that is what was written last; else they begin again. */
-const written = ({ ports: { files } }: Context, folder: string, last: GoalExport | undefined): Texts => {
-  const events = readIfFile(files, join(folder, 'events.jsonl')) ?? ''
-  const usage = readIfFile(files, join(folder, 'usage.jsonl')) ?? ''
+const written = (found: Found, last: GoalExport | undefined): Texts => {
+  const { 'events.jsonl': events = '', 'usage.jsonl': usage = '' } = found
   const isSame = digestOf(events) === last?.eventsDigest && digestOf(usage) === last.usageDigest
   return isSame ? { events, usage, eventId: last.eventId } : empty
 }
@@ -125,41 +155,33 @@ const folderOf = ({ ports: { files }, repository: { root } }: Context, goalId: s
   return [dirname(loops), loops, folder].every((path) => isOwnPlace(files, path)) ? folder : undefined
 }
 
-const writeFiles = ({ ports: { files }, repository }: Context, folder: string, texts: Map<string, string>): void => {
-  const changed = [...texts].filter(([name, text]) => {
-    const path = join(folder, name)
-    return !isOwnPlace(files, path) || readIfFile(files, path) !== text
-  })
+interface Place {
+  folder: string
+  found: Found
+  start: Texts
+}
+
+/** Replaces the files whose text is another one. */
+const writeFiles = async (context: Context, { folder, found }: Place, texts: Map<FileName, string>): Promise<void> => {
+  const { db, ports, repository } = context
+  const { files } = ports
+  const changed = [...texts].filter(([name, text]) => found[name] !== text)
   // A repository that was moved away must not be made again: its owner could not move it back.
   if (changed.length === 0 || !files.existsSync(repository.root)) return
+  // An engine that was suspended must not replace the files of the next leader by older ones.
+  await confirmLeadership(db)
   files.mkdirSync(folder, { recursive: true })
   ignoreAllIn(files, dirname(folder))
   for (const [name, text] of changed) replaceFile(files, join(folder, name), text, fileMode)
 }
 
-/** Goals whose trouble is logged, per log. */
-const reported = new WeakMap<Logger, Set<string>>()
-
-const reportOnce = ({ log }: Context, goalId: string, error: string): void => {
-  const known = reported.get(log) ?? new Set()
-  reported.set(log, known)
-  if (known.has(goalId)) return
-  known.add(goalId)
-  const folder = `${goalExports.folder}/${goalId}`
-  log.warn({ goal: goalId, error }, `the exports of a goal could not be written to ${folder}; its work continues`)
-}
-
-/** The files as they are in the owner's checkout; undefined = they cannot be there. */
-const readWritten = async (context: Context, goalId: string): Promise<{ folder: string; start: Texts } | undefined> => {
+/** The files as they are in the owner's checkout. Throws where they cannot be there. */
+const placeOf = async (context: Context, goalId: string): Promise<Place> => {
   const last = await getGoalExport(context.db, goalId)
-  try {
-    const folder = folderOf(context, goalId)
-    if (folder !== undefined) return { folder, start: written(context, folder, last) }
-    reportOnce(context, goalId, `a folder on the way is a link to another place; remove it`)
-  } catch (error) {
-    reportOnce(context, goalId, messageOf(error)) // a place of the owner that cannot be read must not fail the work
-  }
-  return undefined
+  const folder = folderOf(context, goalId)
+  if (folder === undefined) throw new Error('a folder on the way is a link to another place; remove it')
+  const found = readFound(context, folder)
+  return { folder, found, start: written(found, last) }
 }
 
 const questionOf = async (
@@ -181,25 +203,33 @@ const questionOf = async (
 
 const exportGoal = async (context: Context, goalId: string): Promise<void> => {
   const { db } = context
-  const place = await readWritten(context, goalId)
+  const place = await placeOf(context, goalId)
   const goal = await getGoal(db, goalId)
-  if (place === undefined || goal === undefined) return
+  if (goal === undefined) return
   const texts = await continued(context, goalId, place.start)
-  const all = new Map([
+  const all = new Map<FileName, string>([
     ['events.jsonl', texts.events],
     ['usage.jsonl', texts.usage],
-    ['state.json', stateText(goal, await goalProgress(db, goalId))],
+    ['state.json', clean(context, stateText(goal, await goalProgress(db, goalId)))],
   ])
   const question = await questionOf(context, goalId)
-  if (question !== undefined) all.set('escalation.json', escalationText(question))
-  try {
-    writeFiles(context, place.folder, all)
-  } catch (error) {
-    return reportOnce(context, goalId, messageOf(error)) // as above
-  }
+  if (question !== undefined) all.set('escalation.json', clean(context, escalationText(question)))
+  await writeFiles(context, place, all)
   if (texts.eventId === place.start.eventId) return
   const { eventId, events, usage } = texts
   await saveGoalExport(db, { goalId, eventId, eventsDigest: digestOf(events), usageDigest: digestOf(usage) })
+}
+
+/** Logs the trouble of a goal, each kind once. */
+const createReport = () => {
+  const known = new Set<string>()
+  return ({ log }: Context, goalId: string, error: string): void => {
+    const key = `${goalId} ${error}`
+    if (known.has(key) || known.size >= mostReported) return
+    known.add(key)
+    const folder = `${goalExports.folder}/${goalId}`
+    log.warn({ goal: goalId, error }, `the exports of a goal could not be written to ${folder}; its work continues`)
+  }
 }
 
 /** Exports what is new since the last call. `atOnce`: without a wait, because the engine stops. */
@@ -213,6 +243,19 @@ export const createGoalExportJob = (): GoalExportJob => {
   let dueAt = Number.NEGATIVE_INFINITY
   let compareAt = Number.NEGATIVE_INFINITY
   let stopTimer: (() => void) | undefined
+  const failing = new Set<string>()
+  const report = createReport()
+  /** An error of one goal, such as a place that cannot be written, must not stop the others. It is tried again at the next comparison. */
+  const exportOrReport = async (context: Context, goalId: string): Promise<void> => {
+    try {
+      await exportGoal(context, goalId)
+      failing.delete(goalId)
+    } catch (error) {
+      if (endsPass(context, error)) throw error
+      failing.add(goalId)
+      report(context, goalId, messageOf(error))
+    }
+  }
   return async (context, atOnce = false) => {
     const { clock, db, repository } = context
     const { commonDir, url } = repository
@@ -231,7 +274,8 @@ export const createGoalExportJob = (): GoalExportJob => {
     }
     stopTimer?.()
     stopTimer = undefined
-    for (const goalId of news.goals) await exportGoal(context, goalId)
+    for (const goalId of news.goals)
+      if (isWhole || atOnce || !failing.has(goalId)) await exportOrReport(context, goalId)
     seen = news.upTo
     if (isWhole) compareAt = began + compareEveryMs
     dueAt = clock.elapsed() + waitPerWork * (clock.elapsed() - began)

@@ -2,10 +2,12 @@
 import { join } from 'node:path'
 import type { Choice, ChoiceKind, Escalation } from '../../domain/escalation.ts'
 import type { Goal } from '../../domain/goal.ts'
+import type { Spend } from '../../domain/budget.ts'
+import { isSameTurn, spendOfLaunches, type Launch } from '../../domain/run.ts'
 import { recoveryMetrics, type RecoveryTally } from '../../domain/recovery-metrics.ts'
 import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
 import type { StoredEvent } from '../../store/event.ts'
-import type { EndedRun, GoalProgress } from '../../store/goal-export.ts'
+import type { ExportedRun, GoalProgress } from '../../store/goal-export.ts'
 
 const fileText = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
 
@@ -45,8 +47,13 @@ export const eventLine = ({ id, at, type, goalId, taskId, runId, payload }: Stor
   return lineOf({ ...head, id, task_id: taskId, run_id: runId, data: payload })
 }
 
-/** The line of `usage.jsonl` for a run that ended. */
-export const usageLine = (run: EndedRun, at: Date): string => {
+const spendFields = ({ tokens, costUsd, seconds }: Spend) => ({
+  cost_usd: costUsd,
+  usage: { tokens, agent_seconds: seconds },
+})
+
+/** The line of `usage.jsonl` for a run that ended and is no loop. */
+const runLine = (run: ExportedRun, at: Date): string => {
   const endedAt = run.endedAt ?? at
   return lineOf({
     timestamp: endedAt.toISOString(),
@@ -56,13 +63,75 @@ export const usageLine = (run: EndedRun, at: Date): string => {
     duration_ms: endedAt.getTime() - run.startedAt.getTime(),
     runner: run.harness,
     model: run.model,
-    cost_usd: run.spend.costUsd,
-    usage: { tokens: run.spend.tokens, agent_seconds: run.spend.seconds },
+    ...spendFields(run.spend),
     run_id: run.id,
     status: run.state,
     session_id: run.sessionId,
   })
 }
+
+/** The line for the turn of a loop to which this launch belongs; '' = it belongs to none. */
+const turnLine = (run: ExportedRun, launch: Launch | undefined, { at, sessionId }: TurnEnd): string => {
+  if (launch?.turn === undefined) return ''
+  const launches = run.launches.filter((other) => isSameTurn(other, launch))
+  const spend = spendOfLaunches(launches)
+  return lineOf({
+    timestamp: at.toISOString(),
+    kind: 'turn',
+    ...launch.turn,
+    duration_ms: Math.round(spend.seconds * 1000),
+    runner: launch.harness ?? run.harness,
+    model: run.model,
+    ...spendFields(spend),
+    run_id: run.id,
+    session_id: sessionId ?? launches.findLast(({ resumeSession }) => resumeSession !== null)?.resumeSession ?? null,
+  })
+}
+
+interface TurnEnd {
+  at: Date
+  /** Known for the last turn only; an earlier one shows its session where it was resumed. */
+  sessionId: string | null
+}
+
+/** Less is what the order of additions leaves. */
+const leastCostUsd = 1e-6
+
+/** What a loop spent outside of its turns, such as on questions to a model; '' = nothing. */
+const outsideLine = ({ id, launches, spend, number }: ExportedRun, at: Date): string => {
+  const turns = spendOfLaunches(launches.filter(({ turn }) => turn !== undefined))
+  const left = {
+    tokens: spend.tokens - turns.tokens,
+    costUsd: spend.costUsd - turns.costUsd,
+    seconds: spend.seconds - turns.seconds,
+  }
+  if (left.tokens <= 0 && left.costUsd < leastCostUsd) return ''
+  return lineOf({
+    timestamp: at.toISOString(),
+    kind: 'outside_turns',
+    iteration: number,
+    ...spendFields(left),
+    run_id: id,
+  })
+}
+
+/** The lines of `usage.jsonl` when a run has ended: its own, or those of its last turn. */
+export const runEndLines = (run: ExportedRun, at: Date): string =>
+  run.launches.every(({ turn }) => turn === undefined)
+    ? runLine(run, at)
+    : turnLine(
+        run,
+        run.launches.findLast(({ turn }) => turn !== undefined),
+        { at, sessionId: run.sessionId },
+      ) + outsideLine(run, at)
+
+/** The line of the turn that ended before this launch began the next one. */
+export const endedTurnLine = (run: ExportedRun, nextLaunch: number, at: Date): string =>
+  turnLine(
+    run,
+    run.launches.findLast(({ number, turn }) => number < nextLaunch && turn !== undefined),
+    { at, sessionId: null },
+  )
 
 /** The line of `usage.jsonl` with what the proposals of a goal have come to so far. */
 export const metricsLine = (goalId: string, at: Date, tally: RecoveryTally): string =>

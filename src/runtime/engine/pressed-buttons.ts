@@ -3,34 +3,38 @@
  * who pressed: buttons give no right and land nothing, work once, for a day, and only while their question waits.
  */
 import { AppError } from '../../errors.ts'
-import { hasOpenButtons, useButton } from '../../store/notification.ts'
+import { hasOpenButtons, unusedButtons, useButton, type PressedButton } from '../../store/notification-button.ts'
 import type { Context } from '../core/context.ts'
 import { answerQuestion } from '../people/answer-question.ts'
 import type { CancelRunning } from '../people/commands.ts'
 
 const pollMs = 15_000
 /** What a server keeps, as a rule; a press while no engine ran is found by the next one. */
-const firstLookSeconds = 12 * 3_600
+const firstReadSeconds = 12 * 3_600
 /** Clocks of two machines differ, and reading a press twice does nothing. */
 const overlapSeconds = 60
 
-const answerPressed = async (context: Context, token: string, cancelRunning: CancelRunning): Promise<void> => {
-  const hash = context.ports.notify.buttonTokenHash(token)
-  const pressed = await context.db.transaction((tx) => useButton(tx, hash))
-  if (pressed === undefined) return
-  const { escalationId: id, choice } = pressed
+/**
+ * The token is used up only after the answer is stored, so a press survives a crash between the two: it is read again, and the
+ * question, which is decided once, refuses it.
+ */
+const answerPressed = async (context: Context, button: PressedButton, cancelRunning: CancelRunning): Promise<void> => {
+  const { escalationId: id, choice } = button
+  let refused = ''
   try {
     await answerQuestion(context, { id, choice, by: 'ntfy' }, cancelRunning)
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    // Somebody else was faster, or the task moved on. The question then tells it, or is no longer there.
-    context.log.info({ question: id, reason: error.message }, 'a pressed button of a notification had no effect')
+    refused = error.message
+    context.log.info({ question: id, reason: refused }, 'a pressed button of a notification had no effect')
   }
+  await context.db.transaction((tx) => useButton(tx, button, refused))
 }
 
 /** Reads the topic while a button could answer something, at most every 15 s. */
 export const createPressedButtonsJob = (cancelRunning: CancelRunning): ((context: Context) => Promise<void>) => {
-  let [dueAt, since, told] = [Number.NEGATIVE_INFINITY, 0, '']
+  let [dueAt, reported] = [Number.NEGATIVE_INFINITY, '']
+  let since: number | string | undefined
   return async (context) => {
     const { clock, ports, environment, stopping } = context
     const { ntfyAnswers: url, ntfyTokenVariable } = context.config().notify
@@ -40,17 +44,22 @@ export const createPressedButtonsJob = (cancelRunning: CancelRunning): ((context
     const token = ports.notify.ntfyToken(environment, ntfyTokenVariable)
     const read = await ports.notify.readPresses({
       url,
-      since: since || now - firstLookSeconds,
+      since: since ?? now - firstReadSeconds,
       token,
       signal: stopping,
     })
     if (stopping.aborted) return
     if (!read.ok) {
-      if (read.problem !== told) context.log.warn({ problem: read.problem }, 'the pressed buttons could not be read')
-      told = read.problem
+      if (read.problem !== reported)
+        context.log.warn({ problem: read.problem }, 'the pressed buttons could not be read')
+      reported = read.problem
       return
     }
-    for (const pressed of read.tokens) await answerPressed(context, pressed, cancelRunning)
-    ;[since, told] = [now - overlapSeconds, '']
+    const hashes = read.tokens.map((pressed) => ports.notify.buttonTokenHash(pressed))
+    for (const button of await unusedButtons(context.db, hashes)) await answerPressed(context, button, cancelRunning)
+    reported = ''
+    since = read.readTo ?? now - overlapSeconds
+    // The rest of a topic that others fill must not wait 15 s for each part.
+    if (read.readTo !== undefined) dueAt = clock.elapsed()
   }
 }

@@ -1,12 +1,14 @@
 /** The jobs of the leader that run next to its loop, because they take minutes or wait for others. There is only one of each at a time. */
+import { channelNames } from '../../domain/notification.ts'
 import { messageOf } from '../../errors.ts'
+import { LeadershipLostError } from '../../store/leader.ts'
 import type { Context } from '../core/context.ts'
 import { processMergeQueue, requeueInterruptedMerges } from '../landing/merge-queue.ts'
 import { updateOutdatedGoals } from '../landing/outdated-goals.ts'
 import { restoreGoalBranches } from '../landing/ref-guard.ts'
 import type { CancelRunning } from '../people/commands.ts'
 import { createPressedButtonsJob } from './pressed-buttons.ts'
-import { sendNotifications } from './send-notifications.ts'
+import { createTidyNotificationsJob, handOverDue, sendDue } from './send-notifications.ts'
 
 /** A failed pass is logged and the next one tried: if the loop ended, nothing would have an owner. */
 export const safely = async (
@@ -18,6 +20,8 @@ export const safely = async (
     await work()
   } catch (error) {
     if (context.stopping.aborted) return
+    // Another engine leads now; the next pass finds that out.
+    if (error instanceof LeadershipLostError) return
     failed?.(error)
     context.log.error({ error: error instanceof Error ? error.stack : messageOf(error) }, 'a pass of the engine failed')
   }
@@ -29,7 +33,7 @@ export interface SideJob {
   idle(): Promise<void>
 }
 
-const createSideJob = (job: (context: Context) => Promise<void>): SideJob => {
+export const createSideJob = (job: (context: Context) => Promise<void>): SideJob => {
   let work: Promise<void> | undefined
   return {
     start: (context) => {
@@ -53,13 +57,22 @@ export const createMerger = (): SideJob =>
     await processMergeQueue(context)
   })
 
-/** A receiver of notifications may not respond, and nothing else waits for it; nor do the two jobs wait for each other. */
+/** A receiver of notifications may not respond, so no channel waits for another, and nothing else waits for any. */
 export const createNotifier = (cancelRunning: CancelRunning): SideJob => {
-  const jobs = [createSideJob(sendNotifications), createSideJob(createPressedButtonsJob(cancelRunning))]
+  const channels = channelNames.map((name) => createSideJob((context) => sendDue(context, name)))
+  const handOver = createSideJob(async (context) => {
+    await handOverDue(context)
+    for (const job of channels) job.start(context)
+  })
+  const others = [createTidyNotificationsJob(), createPressedButtonsJob(cancelRunning)].map(createSideJob)
+  const jobs = [handOver, ...others]
   return {
     start: (context) => {
       for (const job of jobs) job.start(context)
     },
-    idle: async () => void (await Promise.all(jobs.map((job) => job.idle()))),
+    idle: async () => {
+      await Promise.all(jobs.map((job) => job.idle()))
+      await Promise.all(channels.map((job) => job.idle()))
+    },
   }
 }

@@ -80,14 +80,32 @@ const requestOf = ({ context, id }: RecheckRequest, place: CheckFolder) => {
 
 type Passed = ReadonlyMap<string, CheckResult>
 
-const runAll = async (given: RecheckRequest, place: CheckFolder, passed: Passed): Promise<JudgedReport> => {
+/** Runs the set-up; one that only passes after what helped its tasks gets that first. `isRepeated`: it ran here. */
+const setUpIn = async (given: RecheckRequest, place: CheckFolder) => {
+  const { workspace } = given.context.config()
+  const request = { ...requestOf(given, place), folder: (number: number) => join(place.root, 'setup', String(number)) }
+  const failed = await runSetup(request, workspace)
+  const isRepeated = failed !== undefined && (await repeatIn(given, place))
+  return { isRepeated, failed: isRepeated ? await runSetup(request, workspace) : failed }
+}
+
+const repeatIn = (given: RecheckRequest, place: CheckFolder): Promise<boolean> => {
+  const { context, commit, taskIds } = given
+  return repeatForTasks(context, { request: requestOf(given, place), root: place.root, commit, taskIds })
+}
+
+const runAll = async (
+  given: RecheckRequest,
+  place: CheckFolder,
+  { passed, isRepeated }: { passed: Passed; isRepeated: boolean },
+): Promise<JudgedReport> => {
   const { root } = place
   const { context, installs, source } = given
   const commands = stillToRun(given.commands, passed)
   const request = requestOf(given, place)
   // A failed install needs no handling here: the checks that follow report what is missing.
   await carryOutInstalls({ ...request, folder: (number) => join(root, 'installs', String(number)) }, installs)
-  await repeatForTasks(context, { request, root, commit: given.commit, taskIds: given.taskIds })
+  if (!isRepeated) await repeatIn(given, place)
   return runAndJudgeChecks({
     ...request,
     ...{ commands, source },
@@ -102,11 +120,10 @@ const recheckIn = async (given: RecheckRequest, place: CheckFolder, passed: Pass
   const { root } = place
   const missing = await cloneOf(given, workspaceIn(place))
   if (missing !== undefined) return { kind: 'not ready', evidence: missing }
-  const setup = { ...requestOf(given, place), folder: (number: number) => join(root, 'setup', String(number)) }
-  const notSetUp = await runSetup(setup, context.config().workspace)
+  const { failed, isRepeated } = await setUpIn(given, place)
   if (context.stopping.aborted) return { kind: 'stopped' }
-  if (notSetUp !== undefined) return { kind: 'not ready', evidence: notSetUp.evidence }
-  const report = await runAll(given, place, passed)
+  if (failed !== undefined) return { kind: 'not ready', evidence: failed.evidence }
+  const report = await runAll(given, place, { passed, isRepeated })
   if (context.stopping.aborted) return { kind: 'stopped' }
   await context.ports.git.removeWorkspace(workspaceIn(place))
   context.ports.files.rmSync(root, { recursive: true, force: true })

@@ -1,12 +1,19 @@
 /** What a person answers about a proposed command. Their approval skips the owner's lists and nothing else. */
 import type { Choice, Escalation } from '../../domain/escalation.ts'
-import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
+import type { ProposalTrigger, RecoveryProposal } from '../../domain/recovery-proposal.ts'
 import { AppError } from '../../errors.ts'
 import { findSecrets } from '../../recovery/policy/secret-text.ts'
 import { whyNoCommand } from '../../recovery/proposal/command-text.ts'
 import { proposedCommandOf, type Proposal, type ProposalStep } from '../../recovery/proposal/proposal.ts'
 import type { Queryable } from '../../store/db.ts'
-import { appendApproved, appendResolved, getProposal, moveProposal } from '../../store/recovery-proposal.ts'
+import { storeNow } from '../../store/event.ts'
+import {
+  appendApproved,
+  appendResolved,
+  getProposal,
+  moveProposal,
+  type ProposalMove,
+} from '../../store/recovery-proposal.ts'
 import type { Context } from '../core/context.ts'
 import { actorName, reasonText } from '../core/person-text.ts'
 
@@ -19,16 +26,23 @@ interface ProposalAnswer {
   by: string | undefined
 }
 
+const proposalNamed = async (tx: Queryable, id: string): Promise<RecoveryProposal> => {
+  const found = await getProposal(tx, id)
+  if (found === undefined) throw new AppError('NOT_FOUND', `the proposal ${id} does not exist`)
+  return found
+}
+
 /** Of two answers at the same time the second finds the proposal decided. */
 const moveAsked = async (
   tx: Queryable,
-  { choice, question }: ProposalAnswer,
-  change: Omit<Parameters<typeof moveProposal>[2], 'from'>,
+  { question }: ProposalAnswer,
+  asked: RecoveryProposal,
+  [trigger, change]: [ProposalTrigger, ProposalMove],
 ): Promise<RecoveryProposal> => {
-  const moved = await moveProposal(tx, choice.proposal, { from: ['asked'], ...change })
-  if (moved === undefined)
+  const moved = await moveProposal(tx, asked, trigger, change)
+  if (!moved.ok)
     throw new AppError('STALE', `question ${question.id} is already decided; "unstuck status" shows what waits for you`)
-  return moved
+  return moved.value
 }
 
 const invalidCommand = (problem: string): AppError =>
@@ -44,28 +58,32 @@ const refuseCommand = async ({ ports, environment }: Context, command: string): 
 }
 
 /** The proposal with the command of the person, also where the agent's proposal was not valid. */
-const withCommand = ({ body }: RecoveryProposal, step: ProposalStep, command: string): object => {
-  const given = (body ?? {}) as Partial<Proposal>
-  const section = { expected_outcome: 'the failed check runs', confidence: 'high', ...given.recovery, command }
-  const edited =
-    step === 'fallback' ? { ...given, fallback: { ...given.fallback, command } } : { ...given, recovery: section }
-  return {
-    ...{ version: 1, category: 'environment', severity: 'blocking', timestamp: '' },
-    ...{ diagnosis: { error_pattern: '.', root_cause: 'a person wrote the command', evidence: [] } },
-    ...edited,
-  }
+const withCommand = ({ body }: RecoveryProposal, step: ProposalStep, command: string, now: Date): Proposal => {
+  if (body === null)
+    return {
+      ...{ version: 1, timestamp: now.toISOString(), category: 'environment', severity: 'blocking' },
+      diagnosis: { error_pattern: '.', root_cause: 'a person wrote the command', evidence: [] },
+      recovery: { command, expected_outcome: 'the failed check runs', confidence: 'high' },
+    }
+  const given = body as Proposal
+  return step === 'fallback' && given.fallback !== undefined
+    ? { ...given, fallback: { ...given.fallback, command } }
+    : { ...given, recovery: { ...given.recovery, command } }
 }
 
 const approve = async (context: Context, tx: Queryable, answer: ProposalAnswer): Promise<void> => {
   const { choice, text, by } = answer
-  const isEdit = choice.kind === 'edit_recovery'
-  const asked = await getProposal(tx, choice.proposal)
-  if (asked === undefined) throw new AppError('NOT_FOUND', `the proposal ${choice.proposal} does not exist`)
+  const asked = await proposalNamed(tx, choice.proposal)
   const step = asked.approvedStep ?? 'primary'
-  const moved = await moveAsked(tx, answer, {
-    ...{ to: 'approved', decidedBy: actorName(by), approvedStep: step },
-    ...(isEdit ? { body: withCommand(asked, step, text) } : { note: reasonText(context, text) }),
-  })
+  const moved = await moveAsked(tx, answer, asked, [
+    'approved',
+    {
+      ...{ decidedBy: actorName(by), approvedStep: step },
+      ...(choice.kind === 'edit_recovery'
+        ? { body: withCommand(asked, step, text, await storeNow(tx)) }
+        : { note: reasonText(context, text) }),
+    },
+  ])
   const command = proposedCommandOf(moved.body as Proposal, step)?.command ?? ''
   await appendApproved(tx, moved, { source: 'human', command })
 }
@@ -73,9 +91,10 @@ const approve = async (context: Context, tx: Queryable, answer: ProposalAnswer):
 const close = async (context: Context, tx: Queryable, answer: ProposalAnswer): Promise<void> => {
   const isRejected = answer.choice.kind === 'reject_recovery'
   const note = reasonText(context, answer.text)
-  const moved = await moveAsked(tx, answer, {
-    ...{ to: isRejected ? 'rejected' : 'resolved', decidedBy: actorName(answer.by), note },
-  })
+  const moved = await moveAsked(tx, answer, await proposalNamed(tx, answer.choice.proposal), [
+    isRejected ? 'rejected' : 'solved',
+    { decidedBy: actorName(answer.by), note },
+  ])
   await appendResolved(tx, moved, { by: 'human', method: isRejected ? 'rejected' : 'manual', note })
 }
 

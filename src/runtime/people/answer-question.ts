@@ -95,7 +95,7 @@ const taskOf = (choice: Choice): string | null => ('task' in choice ? (choice.ta
 const retryAsked = async (
   { context, question, taskId, by }: Asked,
   choice: ChoiceKind,
-  more: { hint?: string; before?: Before } = {},
+  more: { hint?: string; before?: Before; last?: (tx: Queryable) => Promise<void> } = {},
 ): Promise<void> => {
   if (taskId === null) {
     await retryGoal(context, question.goalId)
@@ -197,8 +197,10 @@ const answerAboutProposal = async (asked: Asked, choice: ProposalChoice, text: s
     ...(hint === undefined ? {} : { hint }),
     before: async (tx, task) => {
       await answerProposal(context, tx, answer)
-      if (choice.kind === 'approve_always') await approveAlways(context, tx, { proposal: choice.proposal, seen })
       return task
+    },
+    last: async (tx) => {
+      if (choice.kind === 'approve_always') await approveAlways(context, tx, { proposal: choice.proposal, seen })
     },
   })
 }

@@ -14,6 +14,7 @@ import type { Queryable } from '../../store/db.ts'
 import { getEscalation } from '../../store/escalation.ts'
 import { getProposal } from '../../store/recovery-proposal.ts'
 import type { Context } from '../core/context.ts'
+import { replaceFile } from '../core/owner-export.ts'
 import { changedLines } from './changed-lines.ts'
 
 export interface AlwaysChange {
@@ -97,7 +98,7 @@ export const showAlwaysChange = async (context: Context, questionId: string): Pr
 const changedMeanwhile = (path: string): AppError =>
   new AppError('STALE', `${path} is not as it was shown; look at the change again, and then answer`)
 
-/** As the last step of the transaction that decides the question: of two answers only the first changes the file. */
+/** The last step of the transaction that decides the question: of two answers only the first changes the file, and a refused one changes nothing. */
 export const approveAlways = async (
   context: Context,
   tx: Queryable,
@@ -114,14 +115,6 @@ export const approveAlways = async (
   // The answer of a person confirms the command as `unstuck config confirm` would, also one that the file lists already.
   if (diff === '') return context.approveCommand?.(plan.command)
   files.mkdirSync(dirname(path), { recursive: true })
-  const making = `${path}.${context.newId('new')}`
-  files.writeFileSync(making, after, { mode })
-  try {
-    // Somebody may have saved the file since it was read.
-    if (digestOfText(fileOf(context).text) !== seen) throw changedMeanwhile(path)
-    files.renameSync(making, path)
-    context.approveCommand?.(plan.command)
-  } finally {
-    files.rmSync(making, { force: true })
-  }
+  replaceFile(files, path, after, mode)
+  context.approveCommand?.(plan.command)
 }

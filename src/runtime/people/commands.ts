@@ -12,7 +12,7 @@ import { answerEscalation, listEscalations, pendingEscalationOf } from '../../st
 import { appendEvent } from '../../store/event.ts'
 import { getGoal, halfCancelledGoals, listLiveGoals, moveGoal, progressGoal, resetGoalSpend } from '../../store/goal.ts'
 import { listMerges, moveMerge } from '../../store/merge.ts'
-import { closeAskedProposals, resetExecutionCount } from '../../store/recovery-proposal.ts'
+import { closeProposals, resetExecutionCount } from '../../store/recovery-proposal.ts'
 import { listRuns } from '../../store/run.ts'
 import { cancelledDependents, getTask, listTasks, moveTask } from '../../store/task.ts'
 import { findBranches, missingBranchText, landCommand, usableLandCommand } from '../landing/goal-branch.ts'
@@ -42,9 +42,11 @@ export const taskNamed = async (db: Queryable, id: string): Promise<Task> => {
   return task
 }
 
+/** Answers the question of a task, and with it what is undecided about commands; what a person approved is for the retry. */
 const answer = async (tx: Queryable, taskId: string, choice: ChoiceKind): Promise<void> => {
   const pending = await pendingEscalationOf(tx, taskId)
   if (pending !== undefined) movedOrThrow(await answerEscalation(tx, pending, choice))
+  await closeProposals(tx, taskId, choice, choice === 'cancel' ? ['asked', 'open', 'approved'] : ['asked', 'open'])
 }
 
 /** Answers the questions about the goal as a whole. `resume` answers only those that offer it: not the one about cancelled tasks. */
@@ -76,6 +78,8 @@ export interface RetryOptions {
   before?: (tx: Queryable, task: Task) => Promise<Task>
   /** Runs in the same transaction after the task is queued. */
   after?: (tx: Queryable) => Promise<void>
+  /** The last step of the transaction, for an effect outside the store: nothing can refuse the retry after it. */
+  last?: (tx: Queryable) => Promise<void>
 }
 
 interface Retried {
@@ -90,7 +94,6 @@ const retryOne = async (tx: Queryable, task: Task, { choice, said }: Retried): P
   const payload = { reason: 'manual_requeue', ...said }
   movedOrThrow(await moveTask(tx, task, 'retried', { resetBudget: true, takenOver: null, ...hint, payload }))
   await answer(tx, task.id, choice)
-  await closeAskedProposals(tx, task.id, choice)
 }
 
 /** Brings back what was cancelled only because it depends on the task that a person retries, directly or through others. */
@@ -111,7 +114,7 @@ const givenToAgents = 'before a retry: your own changes'
 const beforeCancel = 'before a cancel: your own changes'
 
 export const retryTask = async (context: Context, id: string, options: RetryOptions = {}): Promise<Task> => {
-  const { hint, by, choice = 'retry', before, after } = options
+  const { hint, by, choice = 'retry', before, after, last } = options
   const said = hint === undefined ? {} : { said: { hint: hintText(context, hint), by: actorName(by) } }
   await keepPersonsWork(context, await taskNamed(context.db, id), givenToAgents)
   await context.db.transaction(async (tx) => {
@@ -132,6 +135,7 @@ export const retryTask = async (context: Context, id: string, options: RetryOpti
     )
       await answerGoal(tx, goal.id, 'retry')
     await reopenGoal(tx, task.goalId)
+    await last?.(tx)
   })
   context.wake()
   return taskNamed(context.db, id)

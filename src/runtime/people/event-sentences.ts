@@ -4,6 +4,7 @@ import { editSentence } from './edit-sentence.ts'
 import { counted, followedBy, movedRefs, payloadText, withoutLabel, type EventTypes } from './event-text.ts'
 import { goalEvents } from './goal-events.ts'
 import { ownerEvents } from './owner-events.ts'
+import { notificationEvents } from './notification-events.ts'
 import { loopEvents } from './loop-events.ts'
 import { proposalEvents } from './proposal-events.ts'
 import { reworkEvents } from './rework-events.ts'
@@ -30,6 +31,7 @@ export const eventTypes: EventTypes = {
   ...reworkEvents,
   ...proposalEvents,
   ...ownerEvents,
+  ...notificationEvents,
   'task.created': {
     meaning: 'a task was queued',
     sentence: (p) => `task ${payloadText(p, 'number')} "${payloadText(p, 'title')}" was queued`,
@@ -319,12 +321,6 @@ export const eventTypes: EventTypes = {
   'account.available': {
     meaning: 'agents are launched with an account again',
     sentence: (p) => `account ${payloadText(p, 'account')} is available again: ${payloadText(p, 'reason')}`,
-  },
-  'notification.given_up': {
-    meaning: 'a notification could not be delivered over a channel, and is not tried again',
-    sentence: (p) =>
-      `the ${payloadText(p, 'channel')} could not be told (${payloadText(p, 'kind')}), and is not tried again: ${payloadText(p, 'problem')}`,
-    technical: (p) => payloadText(p, 'notification'),
   },
   'dispatcher.waiting': {
     meaning: 'an engine accepts no new work because its machine lacks disk space, memory or another resource',

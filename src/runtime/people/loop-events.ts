@@ -3,7 +3,7 @@ import { turnText, type LoopState } from '../../domain/loop.ts'
 import { payloadText, type EventTypes, type Payload } from './event-text.ts'
 
 const turnOf = (payload: Payload): string => {
-  const { iteration = 1, limit = null, role = 'planner' } = payload as Partial<LoopState>
+  const { iteration = 1, limit = iteration, role = 'planner' } = payload as Partial<LoopState>
   return turnText({ iteration, limit, role })
 }
 
@@ -51,7 +51,8 @@ export const loopEvents: EventTypes = {
     technical: (p) => payloadText(p, 'signature'),
   },
   'loop.changes_put_back': {
-    meaning: 'a role of a loop changed files that it may not change; a snapshot keeps them',
+    meaning:
+      'a role of a loop changed files or reports that it may not change, and they are restored; a snapshot keeps the files',
     sentence: putBackText,
   },
   'loop.iteration_ended': {

@@ -1,4 +1,4 @@
-/** Notifications as people see them: what is told, and how far each channel got with it. */
+/** Notifications as people see them: what was sent, and the state of each delivery. */
 import type { Delivery } from '../../domain/notification.ts'
 import { listNotifications } from '../../store/notification.ts'
 import type { Queryable } from '../../store/db.ts'

@@ -24,7 +24,7 @@ export const replyToAgent = async (
     if (task.status === 'blocked(awaiting_human)') return false
     const question = await getEscalation(tx, id)
     if (question === undefined) throw new AppError('NOT_FOUND', `there is no question ${id}`)
-    movedOrThrow(await answerEscalation(tx, question, 'reply'))
+    movedOrThrow(await answerEscalation(tx, question, 'reply', hint ?? ''))
     await setHint(tx, task.id, hint)
     return true
   })

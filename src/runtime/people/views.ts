@@ -7,7 +7,7 @@ import { configPlace } from '../../store/config-state.ts'
 import { currentLeader, type Leader } from '../../store/leader.ts'
 import type { Queryable } from '../../store/db.ts'
 import { listEscalations } from '../../store/escalation.ts'
-import { lastEventId, readEvents, storeNow } from '../../store/event.ts'
+import { readEvents, stableUpTo, storeNow } from '../../store/event.ts'
 import { getGoal, listGoals, listShownGoals } from '../../store/goal.ts'
 import { undeliveredChannels } from '../../store/notification.ts'
 import { listMergesOf } from '../../store/merge.ts'
@@ -221,7 +221,7 @@ const sharedFacts = async (db: Queryable, settings: QueueSettings | undefined) =
 export const statusView = async (db: Queryable, ended: number, options: ViewOptions = {}) => {
   const { find, queue: settings, channels, commands, place } = options
   // Read first, so that a client that follows the events from here misses nothing that this view lacks.
-  const lastEvent = await lastEventId(db)
+  const lastEvent = await stableUpTo(db)
   const { goals: shown, leftOut } = await listShownGoals(db, ended)
   const ids = shown.map(({ id }) => id)
   const shared = { ...(await sharedFacts(db, settings)), tasks: await listTasksOf(db, ids) }

@@ -5,10 +5,10 @@
 import { lastLaunch, type ErrorMeta } from '../../domain/run.ts'
 import type { Escalation } from '../../domain/escalation.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
-import { agentQuestionsOf, getEscalation, pendingEscalationOf } from '../../store/escalation.ts'
+import { agentQuestionsOf, getEscalation, pendingEscalationOf, replyTo } from '../../store/escalation.ts'
 import { lockGoal } from '../../store/goal.ts'
 import { lockRun } from '../../store/run.ts'
-import { getTask, moveTask } from '../../store/task.ts'
+import { moveTask } from '../../store/task.ts'
 import { hasReadAnswer, recordAnswerRead } from '../agent/run-tools.ts'
 import { correctedLaunch } from '../agent/start-launch.ts'
 import { keepSnapshot, stopProcesses } from '../agent/stop-agent.ts'
@@ -25,7 +25,7 @@ const askedBy = async (tx: Queryable, { run, task }: RunContext): Promise<Asked 
   if (pending?.kind === 'agent_question') return { kind: 'open', question: pending }
   const question = (await agentQuestionsOf(tx, run.id)).at(-1)
   if (question?.answer !== 'reply' || (await hasReadAnswer(tx, run))) return undefined
-  return { kind: 'unread', question, answer: (await getTask(tx, task.id))?.hint ?? '' }
+  return { kind: 'unread', question, answer: (await replyTo(tx, question)) ?? '' }
 }
 
 const waiting = ({ happened }: Escalation): ErrorMeta => ({

@@ -35,6 +35,22 @@ const setUp = async (runContext: RunContext, remaining: number): Promise<CheckWo
   return failed === undefined ? undefined : { kind: 'check', check: { ...failed.check, remaining } }
 }
 
+/** The set-up fails, which may be what an approved command repairs; without one nothing has changed. */
+const setUpAgain = async (
+  runContext: RunContext,
+  { found, checks, failed }: { found: ChangeList; checks: number; failed: CheckWorkspaceProblem },
+): Promise<CheckWorkspaceProblem | undefined> => {
+  const ran = await runProposed(runContext, found)
+  if (typeof ran !== 'boolean') return ran
+  if (!ran) return failed
+  return isReleased(runContext) ? undefined : setUp(runContext, checks)
+}
+
+const runBeforeChecks = async (runContext: RunContext, found: ChangeList): Promise<UnknownOutcome | undefined> => {
+  const ran = await runProposed(runContext, found)
+  return typeof ran === 'boolean' ? undefined : ran
+}
+
 /** Makes the clone. Returns why it is not usable; undefined = it is ready, or the run was stopped. */
 export const makeCheckWorkspace = async (
   runContext: RunContext,
@@ -43,7 +59,7 @@ export const makeCheckWorkspace = async (
 ): Promise<CheckWorkspaceProblem | undefined> => {
   const { context, goal, paths, run } = runContext
   // Work in place has no clone: the checks run in the user's folder, and so does an approved command.
-  if (goal.repoMode === 'direct') return runProposed(runContext, found)
+  if (goal.repoMode === 'direct') return runBeforeChecks(runContext, found)
   const { copyProblem } = await makeCleanWorkspace(context.ports, {
     ...context,
     ...{ commit: await commitOf(runContext, found), workspace: paths.checked, branch: `unstuck/check/${run.id}` },
@@ -51,10 +67,13 @@ export const makeCheckWorkspace = async (
   })
   if (copyProblem !== undefined) return { kind: 'copy', text: `workspace.copy: ${copyProblem}` }
   const failed = await setUp(runContext, checks)
-  if (failed !== undefined || isReleased(runContext)) return failed
+  if (isReleased(runContext)) return failed
+  const still = failed === undefined ? undefined : await setUpAgain(runContext, { found, checks, failed })
+  if (still !== undefined || isReleased(runContext)) return still
   await planInstalls(runContext, found)
   await installForChecks(runContext)
-  return isReleased(runContext) ? undefined : runProposed(runContext, found)
+  // Before the set-up they have run already, and a command runs once in a clone.
+  return isReleased(runContext) || failed !== undefined ? undefined : runBeforeChecks(runContext, found)
 }
 
 /**

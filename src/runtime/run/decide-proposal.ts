@@ -3,41 +3,34 @@
  * A command that the owner listed exactly goes before every built-in repair, any other one after the install.
  */
 import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
-import { decideProposal } from '../../recovery/proposal/decide.ts'
-import type { CommandDecision } from '../../recovery/proposal/match.ts'
 import { proposedCommandOf, type Proposal, type ProposedCommand } from '../../recovery/proposal/proposal.ts'
-import type { PatternFlag } from '../../recovery/proposal/error-pattern.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
+import type { LadderStep } from '../../recovery/ladder.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
-import type { Queryable } from '../../store/db.ts'
-import { storeNow } from '../../store/event.ts'
-import { appendResolved, countedExecutions, moveProposal } from '../../store/recovery-proposal.ts'
+import { mustSucceed, type Queryable } from '../../store/db.ts'
+import { appendResolved, moveProposal } from '../../store/recovery-proposal.ts'
 import { requireLease } from '../../store/run.ts'
 import type { RunContext } from '../core/run-context.ts'
 import { chooseStoredRecovery } from '../core/store-record.ts'
+import { automaticLimits, decisionNow } from './automatic-proposals.ts'
 import { carryOut } from './carry-out.ts'
 import { endWithProposal } from './end-proposal.ts'
 import type { PhaseResult } from './phase.ts'
 import { proposeKnown } from './propose-known.ts'
-import { outputOf, proposalsOn, stepsRun, takeProposal } from './take-proposal.ts'
+import { outputOf, proposalsOn, readsProposal, stepsRun, takeProposal } from './take-proposal.ts'
 
 /** `listed`: only a command that the owner approved beforehand. `any`: every other one as well. */
-export type ProposalTurn = 'listed' | 'any'
+type ProposalTurn = 'listed' | 'any'
+
+interface FailedCheck {
+  failed: ObservedCheck
+  diagnosis: Diagnosis
+}
 
 interface Considered {
   proposal: RecoveryProposal
   proposed: ProposedCommand
   diagnosis: Diagnosis
-}
-
-/** Milliseconds until the cooldown ends, and whether the limit of the goal is reached. */
-const limitsNow = async (db: Queryable, { context, goal }: RunContext) => {
-  const settings = context.config().recovery
-  const { count, last } = await countedExecutions(db, goal.id)
-  const most = settings?.max_auto_recoveries_per_run ?? 0
-  const now = await storeNow(db)
-  const due = (last?.getTime() ?? 0) + (settings?.cooldown_seconds ?? 0) * 1000
-  return { reached: count >= most, most, delayMs: last === null ? 0 : due - now.getTime(), until: new Date(due) }
 }
 
 const factsOf = ({ proposal, proposed, diagnosis }: Considered, approvedBy: string) => ({
@@ -53,23 +46,19 @@ const ask = (
 ): Promise<PhaseResult> =>
   endWithProposal(runContext, proposal, { kind: 'recovery_approval_required', reason, proposed, diagnosis })
 
-/** The task is parked until the cooldown is over; its next run goes on with the proposal. */
+/** The task is parked until the cooldown is over; its next run goes on with the proposal, which stays open. */
 const waitForCooldown = async (
   runContext: RunContext,
-  { proposal, proposed }: Considered,
+  considered: Considered,
   { delayMs, until }: { delayMs: number; until: Date },
 ): Promise<PhaseResult> => {
   const { context, run } = runContext
-  await context.db.transaction(async (tx) => {
-    await requireLease(tx, run)
-    await moveProposal(tx, proposal.id, { from: ['open'], to: 'waiting', dueAt: until })
-  })
   const { diagnosis, step } = await chooseStoredRecovery(context, run, {
-    ...{ kind: 'proposalCooldown', command: proposed.command, until: until.toISOString() },
+    ...{ kind: 'proposalCooldown', command: considered.proposed.command, until: until.toISOString() },
     ...{ delayMs: Math.ceil(delayMs), number: run.number },
   })
   if (step.kind === 'recover') return carryOut(runContext, { diagnosis, step })
-  return ask(runContext, { proposal: { ...proposal, state: 'waiting' }, proposed, diagnosis }, step.reason)
+  return ask(runContext, { ...considered, diagnosis }, step.reason)
 }
 
 const runNow = async (
@@ -89,7 +78,7 @@ const runNow = async (
 const deny = async (runContext: RunContext, { proposal }: Considered, reason: string): Promise<undefined> => {
   await runContext.context.db.transaction(async (tx) => {
     await requireLease(tx, runContext.run)
-    await moveProposal(tx, proposal.id, { from: ['open'], to: 'denied', decidedBy: 'config', note: reason })
+    mustSucceed(await moveProposal(tx, proposal, 'denied', { decidedBy: 'config', note: reason }))
     await appendResolved(tx, proposal, { by: 'config', method: 'denied', note: reason })
   })
 }
@@ -99,7 +88,7 @@ const approvedWithin = async (
   considered: Considered,
   { source, turn }: { source: 'auto' | 'on_unknown'; turn: ProposalTurn },
 ): Promise<PhaseResult | undefined> => {
-  const limits = await limitsNow(runContext.context.db, runContext)
+  const limits = await automaticLimits(runContext.context.db, runContext)
   if (limits.reached) {
     const reason = `the limit of ${limits.most} automatic recoveries of this goal (recovery.max_auto_recoveries_per_run) is reached`
     return turn === 'listed' ? undefined : ask(runContext, considered, reason)
@@ -107,20 +96,13 @@ const approvedWithin = async (
   return limits.delayMs > 0 ? waitForCooldown(runContext, considered, limits) : runNow(runContext, considered, source)
 }
 
-const decisionOf = ({ context }: RunContext, { proposal, proposed }: Considered): CommandDecision => {
-  const settings = context.config().recovery
-  if (settings === undefined) return { kind: 'refuse', reason: 'recovery is switched off' }
-  const flag = (proposal.flag ?? undefined) as PatternFlag | undefined
-  // A secret makes the proposal invalid when it is read.
-  return decideProposal(proposed.command, settings, { flag, secret: undefined })
-}
-
 const decide = async (
   runContext: RunContext,
   considered: Considered,
   turn: ProposalTurn,
 ): Promise<PhaseResult | undefined> => {
-  const decision = decisionOf(runContext, considered)
+  const { proposal, proposed } = considered
+  const decision = decisionNow(runContext, proposal, proposed.command)
   const isListed = decision.kind === 'run' && decision.source === 'auto'
   if (turn === 'listed' && !isListed) return undefined
   switch (decision.kind) {
@@ -154,13 +136,12 @@ const lastCommand = (proposal: RecoveryProposal): ProposedCommand | undefined =>
   return proposedCommandOf(body, 'fallback') ?? proposedCommandOf(body, 'primary')
 }
 
-/** Returns what follows; undefined = the proposal changes nothing now, or there is none. `isLast`: no other recovery is left. */
-export const considerProposal = async (
+/** `isLast`: no other recovery is left. */
+const considerIn = async (
   runContext: RunContext,
-  failure: { failed: ObservedCheck; diagnosis: Diagnosis },
+  failure: FailedCheck,
   { turn, isLast }: { turn: ProposalTurn; isLast: boolean },
 ): Promise<PhaseResult | undefined> => {
-  if (!proposalsOn(runContext)) return undefined
   const { db } = runContext.context
   const { failed, diagnosis } = failure
   const taken = await takeProposal(runContext, {
@@ -181,4 +162,20 @@ export const considerProposal = async (
     ...{ kind: 'recovery_failed', proposed: lastCommand(proposal), diagnosis },
     reason: 'the proposed command had no effect on the failed check',
   })
+}
+
+/**
+ * Returns what follows; undefined = no proposal changes anything now, or there is none. `step`: what follows without one.
+ */
+export const considerProposal = async (
+  runContext: RunContext,
+  failure: FailedCheck,
+  step: LadderStep,
+): Promise<PhaseResult | undefined> => {
+  if (!proposalsOn(runContext) || !readsProposal(runContext.run)) return undefined
+  const isLast = step.kind !== 'recover'
+  const isInstall = step.kind === 'recover' && step.action.type === 'install'
+  const listed = await considerIn(runContext, failure, { turn: 'listed', isLast })
+  if (listed !== undefined || isInstall) return listed
+  return considerIn(runContext, failure, { turn: 'any', isLast })
 }

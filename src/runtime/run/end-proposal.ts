@@ -16,7 +16,7 @@ import type { PhaseResult } from './phase.ts'
 export const endWithProposal = async (
   runContext: RunContext,
   proposal: RecoveryProposal,
-  { diagnosis, ...asked }: Omit<ProposalAsked, 'evidence'> & { diagnosis: Diagnosis },
+  { diagnosis, ...asked }: Omit<ProposalAsked, 'evidence' | 'place'> & { diagnosis: Diagnosis },
 ): Promise<PhaseResult> => {
   const { context, goal, task, run } = runContext
   const { kind, reason, proposed } = asked
@@ -31,11 +31,11 @@ export const endWithProposal = async (
         payload: { label: diagnosis.label, reason },
       }),
     )
-    await moveProposal(tx, proposal.id, {
-      ...{ from: [proposal.state], to: 'asked' },
-      ...(proposed === undefined ? {} : { approvedStep: proposed.step }),
-    })
-    const question = proposalQuestion(proposal, task, { ...asked, evidence: diagnosis.evidence })
+    mustSucceed(
+      await moveProposal(tx, proposal, 'escalated', proposed === undefined ? {} : { approvedStep: proposed.step }),
+    )
+    const place = goal.repoMode === 'direct' ? 'folder' : 'clone'
+    const question = proposalQuestion(proposal, task, { ...asked, place, evidence: diagnosis.evidence })
     await openEscalation(tx, { id: context.newId('q'), ...about, ...question })
     await appendEscalated(tx, about, kind === 'invalid_proposal' ? `invalid_proposal: ${reason}` : reason)
     await appendEvent(tx, {

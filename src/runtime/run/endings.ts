@@ -13,6 +13,7 @@ import { openEscalation } from '../../store/escalation.ts'
 import { storeNow } from '../../store/event.ts'
 import { progressGoal } from '../../store/goal.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
+import { closeProposals } from '../../store/recovery-proposal.ts'
 import { finishRun, judgeRun } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import { accountFor, harnessesOnAccount } from '../harness/accounts.ts'
@@ -226,6 +227,7 @@ export const endPaused = async (runContext: RunContext): Promise<void> => {
 export const endCancelled = async (runContext: RunContext): Promise<void> => {
   await runContext.context.db.transaction(async (tx) => {
     await failOpenRecoveries(tx, runContext.task.id, 'the task was cancelled')
+    await closeProposals(tx, runContext.task.id, 'cancel', ['open', 'approved'])
     await closeRun(tx, runContext, 'cancelled', cancellation)
     mustSucceed(await moveTask(tx, await freshTask(tx, runContext), 'cancelled', { runId: runContext.run.id }))
   })

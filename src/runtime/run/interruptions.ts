@@ -8,6 +8,7 @@ import { getTask, moveTask } from '../../store/task.ts'
 import { cancelChoice, retryChoice } from '../core/choices.ts'
 import type { Context } from '../core/context.ts'
 import type { RunContext } from '../core/run-context.ts'
+import { closeProposals } from '../../store/recovery-proposal.ts'
 import { failOpenRecoveries } from '../core/store-record.ts'
 import { questionWithTried } from '../core/tried.ts'
 
@@ -50,7 +51,10 @@ export const interruptRun = async (context: Context, tx: Queryable, run: Run, re
     : (['interrupted', interruption(reason)] as const)
   const ended = mustSucceed(await finishRun(tx, run, trigger, meta))
   await progressGoal(tx, run.goalId, { spend: ended.spend })
-  if (isCancelled) await failOpenRecoveries(tx, task.id, 'the task was cancelled')
+  if (isCancelled) {
+    await failOpenRecoveries(tx, task.id, 'the task was cancelled')
+    await closeProposals(tx, task.id, 'cancel', ['open', 'approved'])
+  }
   if (isCancelled || earlier.length < interruptionLimit) {
     mustSucceed(await moveTask(tx, task, trigger, { runId: run.id, payload: { reason } }))
     return ended

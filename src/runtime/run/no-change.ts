@@ -9,7 +9,10 @@ import { diagnose } from '../../recovery/diagnosis.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { requireLease } from '../../store/run.ts'
 import { carryOut, recover } from './carry-out.ts'
+import { considerProposal } from './decide-proposal.ts'
 import { resolveFeedback } from './resolve-feedback.ts'
+import { resolveRepairs } from './repair.ts'
+import { resolveProposed } from './settle-proposals.ts'
 import type { PhaseResult } from './phase.ts'
 import type { JudgedReport } from '../checks/check-runner.ts'
 import { withRepairFacts } from '../checks/repair-facts.ts'
@@ -111,6 +114,31 @@ const endUnchanged = async (runContext: RunContext, { report, missing }: Checked
   return 'on'
 }
 
+/**
+ * An agent that finds its environment broken often changes nothing and proposes a command. So a failed check is first settled as that of
+ * any other work: by what ran before it, by the proposal, and by the install that goes before most proposals.
+ */
+const repairEnvironment = async (
+  runContext: RunContext,
+  { results, failed: observed }: JudgedReport,
+): Promise<PhaseResult | undefined> => {
+  const { context, run } = runContext
+  const failed = observed === undefined ? undefined : await withRepairFacts(runContext, observed)
+  const seen = { results, ...(failed === undefined ? {} : { failed }) }
+  await context.db.transaction(async (tx) => {
+    await requireLease(tx, run)
+    await resolveRepairs(tx, runContext, seen)
+    await resolveProposed(tx, runContext, seen)
+  })
+  if (failed === undefined) return undefined
+  const { diagnosis, step } = await chooseStoredRecovery(context, run, { kind: 'check', check: failed })
+  const proposed = await considerProposal(runContext, { failed, diagnosis }, step)
+  if (proposed !== undefined) return proposed
+  return step.kind === 'recover' && step.action.type === 'install'
+    ? carryOut(runContext, { diagnosis, step })
+    : undefined
+}
+
 export interface UnchangedWork {
   planned: PlannedChecks
   dropped: Verdict['dropped']
@@ -133,6 +161,8 @@ export const verifyUnchanged = async (
   if (gone !== undefined) return doubt(`its check "${gone.command}" was dropped`)
   const checked = await runPossible(runContext, asked, check)
   if (isReleased(runContext)) return 'ended'
+  const repaired = await repairEnvironment(runContext, checked.report)
+  if (repaired !== undefined) return repaired
   const because = doubtOf(checked.report)
   if (because !== undefined) return doubt(because)
   const [missing] = checked.missing

@@ -45,7 +45,7 @@ export const proposeKnown = async (
   if (settings === undefined || known === undefined) return undefined
   const { proposal, caution } = known
   const flag = caution === undefined ? undefined : ({ flag: 'caution', detail: caution } as const)
-  const decision = decideProposal(proposal.recovery.command, settings, { flag, secret: undefined })
+  const decision = decideProposal(proposal.recovery.command, settings, flag)
   if (decision.kind === 'refuse' || (decision.kind === 'ask' && !isLast)) return undefined
   const { signature } = failure.diagnosis
   // Without the time, so that the same repair is proposed once for a task and its failure.

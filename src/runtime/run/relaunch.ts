@@ -29,7 +29,7 @@ const feedIntoLoop = (
   const { context } = runContext
   const [iteration, open] = [loop.iteration + 1, chosen.step.action.hint]
   // Bounded by the budget of the playbook instead of the number of iterations.
-  const limit = loop.limit === null ? null : Math.max(loop.limit, iteration)
+  const limit = Math.max(loop.limit, iteration)
   return startTurn(
     runContext,
     { ...loop, iteration, limit, open, role: 'planner', before: runContext.run.tree, tests: null },

@@ -5,15 +5,23 @@
 import { join } from 'node:path'
 import type { RecoveryExecution } from '../../domain/recovery-proposal.ts'
 import type { RunProposed } from '../../recovery/diagnosis/direct-evidence.ts'
-import { recoveriesOfRun } from '../../store/recovery.ts'
-import { appendApproved, executionsOf, finishExecution, insertExecution } from '../../store/recovery-proposal.ts'
+import { lockGoal } from '../../store/goal.ts'
+import { recoveriesOf } from '../../store/recovery.ts'
+import {
+  appendApproved,
+  executionsOf,
+  finishExecution,
+  getProposal,
+  insertExecution,
+} from '../../store/recovery-proposal.ts'
 import { requireLease } from '../../store/run.ts'
 import type { ChangeList } from '../../workspace/repository-types.ts'
 import { outcomeOfCommand, runApproved, unknownOutcome } from '../checks/proposed-command.ts'
-import { isAutomatic, repeatableOf } from '../checks/repeated-proposals.ts'
+import { isAutomatic, isSameCommand, repeatableOf } from '../checks/repeated-proposals.ts'
 import type { ActionOf, ChosenRecovery } from '../core/recovery-record.ts'
 import { isReleased, saveProgress, type RunContext } from '../core/run-context.ts'
 import { recordIntent } from '../core/store-record.ts'
+import { automaticLimits, decisionNow } from './automatic-proposals.ts'
 import { keepPermitted } from './changes-by-proposal.ts'
 import type { PhaseResult } from './phase.ts'
 import { commandContext } from './repair.ts'
@@ -24,7 +32,10 @@ export interface UnknownOutcome {
   execution: RecoveryExecution
 }
 
-/** Stores the intent. The command runs in the next clean clone, before its checks. */
+/**
+ * Stores the intent; the command runs in the next clean clone, before its checks. Of tasks that take the last command of the goal at the
+ * same time the lock lets one have it. The checks of the others run again, and then the limit or the cooldown decides.
+ */
 export const intendProposed = async (
   runContext: RunContext,
   chosen: ChosenRecovery<ActionOf<'run_proposed'>>,
@@ -32,106 +43,112 @@ export const intendProposed = async (
   const { context, run } = runContext
   const { approvedBy, command } = chosen.step.action
   await context.db.transaction(async (tx) => {
+    await lockGoal(tx, run.goalId)
+    if (isAutomatic(approvedBy)) {
+      const { reached, delayMs } = await automaticLimits(tx, runContext)
+      if (reached || delayMs > 0) return
+      await appendApproved(tx, { ...run, runId: run.id }, { source: approvedBy, command })
+    }
     await recordIntent(context, tx, run, chosen)
-    // The event of a person's approval was written with their answer.
-    if (isAutomatic(approvedBy)) await appendApproved(tx, { ...run, runId: run.id }, { source: approvedBy, command })
     await saveProgress(runContext, { phase: 'verify' }, tx)
   })
   context.at('recovery-intended')
   return 'on'
 }
 
-/** Intent, command, outcome. What it changed in tracked files is listed, and undone unless the work may have it. */
-const execute = async (
-  runContext: RunContext,
-  found: ChangeList,
-  { command, ...intent }: RunProposed & { counted: boolean },
-): Promise<void> => {
+type Planned = Pick<
+  RecoveryExecution,
+  'proposalId' | 'step' | 'command' | 'workingDir' | 'timeoutSeconds' | 'approvedBy' | 'counted' | 'repetition'
+>
+
+/** Intent, command, outcome. What it changed is listed, and undone unless the work may have it. */
+const execute = async (runContext: RunContext, found: ChangeList, planned: Planned): Promise<void> => {
   const { context, run } = runContext
-  const { proposal: proposalId, step, workingDir, timeoutSeconds, approvedBy, counted } = intent
-  const about = { goalId: run.goalId, taskId: run.taskId, runId: run.id }
   const execution = await context.db.transaction(async (tx) => {
     await requireLease(tx, run)
-    return insertExecution(tx, {
-      ...{
-        id: context.newId('x'),
-        proposalId,
-        ...about,
-        step,
-        command,
-        workingDir,
-        timeoutSeconds,
-        approvedBy,
-        counted,
-      },
-    })
+    const about = { goalId: run.goalId, taskId: run.taskId, runId: run.id }
+    return insertExecution(tx, { ...planned, ...about, id: context.newId('x') })
   })
   const dir = join(runContext.paths.root, 'proposed', execution.id)
-  const result = await runApproved(commandContext(runContext), execution, dir)
+  const { result, changed } = await keepPermitted(runContext, found, {
+    byPerson: !isAutomatic(planned.approvedBy),
+    run: () => runApproved(commandContext(runContext), execution, dir),
+  })
   // Whether it had its effect is unknown when the run was stopped meanwhile.
   if (isReleased(runContext)) return
-  const changed = await keepPermitted(runContext, found, { byPerson: !isAutomatic(approvedBy) })
   await context.db.transaction(async (tx) => {
     await requireLease(tx, run)
     await finishExecution(tx, execution.id, outcomeOfCommand(result, changed))
   })
 }
 
-/** The approved commands of this run whose effect is not decided yet. */
-const intended = async ({ context, run }: RunContext): Promise<RunProposed[]> =>
-  (await recoveriesOfRun(context.db, run.id)).flatMap(({ status, action }) =>
+/** The approved commands of the task whose effect is not decided yet, also those that a lost run was to run. */
+const intended = async (runContext: RunContext): Promise<RunProposed[]> => {
+  const { context, run } = runContext
+  const acting = (await recoveriesOf(context.db, run.taskId)).flatMap(({ status, action }) =>
     status === 'acting' && action.type === 'run_proposed' ? [action as unknown as RunProposed] : [],
   )
-
-interface Plan {
-  run: (RunProposed & { counted: boolean })[]
-  unknown?: RecoveryExecution
+  const allowed: RunProposed[] = []
+  for (const each of acting) {
+    // The owner may have narrowed the lists since the decision.
+    const proposal = isAutomatic(each.approvedBy) ? await getProposal(context.db, each.proposal) : undefined
+    if (proposal === undefined || decisionNow(runContext, proposal, each.command).kind === 'run') allowed.push(each)
+  }
+  return allowed
 }
 
-/** What runs in this clone: what was approved now, then what helped this task before. */
-const planOf = async (runContext: RunContext): Promise<Plan> => {
-  const { context, run } = runContext
-  const ran = await executionsOf(context.db, { taskId: run.taskId })
-  // Only one run of a task lives, so a command without an outcome is one that was interrupted, also in an earlier run.
-  const unknown = ran.find(({ state }) => state === 'started')
-  if (unknown !== undefined) return { run: [], unknown }
-  const before = await intended(runContext)
-  const first = before.map((each) => {
-    // After a restart the clone is new, and a command with a known outcome is repeated there without being counted again.
-    const known = ran.some(
-      ({ proposalId, step, runId, state, effect }) =>
-        runId === run.id &&
-        proposalId === each.proposal &&
-        step === each.step &&
-        state !== 'started' &&
-        effect === null,
-    )
-    return { ...each, counted: isAutomatic(each.approvedBy) && !known }
-  })
-  const again = repeatableOf(context, ran).map(({ proposalId, ...each }) => ({
-    ...{ proposal: proposalId, step: each.step, command: each.command, workingDir: each.workingDir },
-    ...{ timeoutSeconds: each.timeoutSeconds, approvedBy: each.approvedBy, check: '', signature: '', counted: false },
-  }))
-  return { run: [...again, ...first] }
+/** What runs in this clone, each command once: what helped this task before, then what was approved now. */
+const planOf = async (runContext: RunContext, ran: readonly RecoveryExecution[]): Promise<Planned[]> => {
+  const { context, goal } = runContext
+  const now = (await intended(runContext)).map(
+    ({ proposal: proposalId, check: _check, signature: _signature, ...each }) => {
+      // After a restart the clone is new, and a command whose outcome is known is repeated there.
+      const repetition = ran.some(
+        (past) =>
+          past.proposalId === proposalId &&
+          past.step === each.step &&
+          past.effect === null &&
+          (past.state === 'succeeded' || past.state === 'failed'),
+      )
+      return { ...each, proposalId, repetition, counted: isAutomatic(each.approvedBy) && !repetition }
+    },
+  )
+  // In direct mode there is no new clone: what helped is still there.
+  const helped = goal.repoMode === 'direct' ? [] : repeatableOf(context, ran)
+  const again = helped.filter((each) => !now.some((other) => isSameCommand(each, other)))
+  return [...again.map((each) => ({ ...each, counted: false, repetition: true })), ...now]
 }
 
-/** Returns an outcome that only a person can tell; undefined = the checks can run. */
-export const runProposed = async (runContext: RunContext, found: ChangeList): Promise<UnknownOutcome | undefined> => {
-  const { context, run } = runContext
-  const isOn = context.config().recovery !== undefined
-  if (!isOn) return undefined
-  const plan = await planOf(runContext)
-  const { unknown } = plan
-  if (unknown !== undefined) {
+/** A command without an outcome was interrupted, also in an earlier run, because only one run of a task lives. */
+const settleUnknown = async (
+  { context, run }: RunContext,
+  ran: readonly RecoveryExecution[],
+): Promise<RecoveryExecution | undefined> => {
+  const open = ran.filter(({ state }) => state === 'started')
+  for (const { id } of open)
     await context.db.transaction(async (tx) => {
       await requireLease(tx, run)
-      await finishExecution(tx, unknown.id, unknownOutcome)
+      await finishExecution(tx, id, unknownOutcome)
     })
-    return { kind: 'unknown', execution: unknown }
+  return open.find(({ repetition }) => !repetition)
+}
+
+/** Whether somebody still has to be asked: a person may have decided about the task meanwhile. */
+const isUndecided = async ({ context }: RunContext, { proposalId }: RecoveryExecution): Promise<boolean> => {
+  const proposal = await getProposal(context.db, proposalId)
+  return proposal?.state === 'open' || proposal?.state === 'approved'
+}
+
+/** Returns an outcome that only a person can tell; else whether a command ran. */
+export const runProposed = async (runContext: RunContext, found: ChangeList): Promise<UnknownOutcome | boolean> => {
+  const { context, run } = runContext
+  const unknown = await settleUnknown(runContext, await executionsOf(context.db, { taskId: run.taskId }))
+  if (unknown !== undefined && (await isUndecided(runContext, unknown))) return { kind: 'unknown', execution: unknown }
+  if (context.config().recovery?.enabled !== true) return false
+  const plan = await planOf(runContext, await executionsOf(context.db, { taskId: run.taskId }))
+  for (const planned of plan) {
+    await execute(runContext, found, planned)
+    if (isReleased(runContext)) break
   }
-  for (const each of plan.run) {
-    await execute(runContext, found, each)
-    if (isReleased(runContext)) return undefined
-  }
-  return undefined
+  return plan.length > 0
 }

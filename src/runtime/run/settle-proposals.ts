@@ -1,11 +1,13 @@
 /** Decides by the results of the checks whether the proposed commands that ran before them helped. */
+import type { RecoveryExecution } from '../../domain/recovery-proposal.ts'
 import { isEvidence, type CheckResult } from '../../domain/run.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
-import type { Queryable } from '../../store/db.ts'
+import { mustSucceed, type Queryable } from '../../store/db.ts'
 import {
   appendResolved,
   executionsOf,
+  getProposal,
   moveProposal,
   proposalsOf,
   settleExecution,
@@ -18,11 +20,17 @@ interface Observed {
   failed?: ObservedCheck
 }
 
-/** The check passes, or it runs and fails on its own, not as before the command. */
+interface Effect {
+  satisfied: boolean
+  detail: string
+}
+
+/** The check passes, or it runs and fails on its own, not as before the command. `setup`: the owner's set-up, which is reported only when it fails. */
 const helpedBy = (
   { command, signature }: { command: string; signature: string },
   { results, failed }: Observed,
-): { satisfied: boolean; detail: string } => {
+  setup: string | undefined,
+): Effect => {
   if (failed?.command === command) {
     const now = diagnose({ kind: 'check', check: failed })
     const runs = now.category === 'test' && now.signature !== signature
@@ -32,52 +40,58 @@ const helpedBy = (
     }
   }
   const result = results.find((check) => check.command === command)
-  if (result === undefined)
-    return { satisfied: failed === undefined, detail: `it was not reached: ${failed?.command ?? 'nothing'} failed` }
-  return {
-    satisfied: isEvidence(result),
-    detail: `${command} ran and ${isEvidence(result) ? 'passed' : 'checked nothing'}`,
-  }
+  if (result !== undefined)
+    return {
+      satisfied: isEvidence(result),
+      detail: `${command} ran and ${isEvidence(result) ? 'passed' : 'checked nothing'}`,
+    }
+  if (command === setup) return { satisfied: true, detail: `${command} passed` }
+  return { satisfied: failed === undefined, detail: `it was not reached: ${failed?.command ?? 'nothing'} failed` }
 }
 
-/** The proposals whose command ran in this run and is judged now. */
+/** A command that ran and whose effect was not observed yet. What is repeated was observed before. */
+const isUnjudged = ({ effect, state, repetition }: RecoveryExecution): boolean =>
+  effect === null && !repetition && (state === 'succeeded' || state === 'failed')
+
+/** Also where the command did not run, so that the proposal is decided again. */
 const settle = async (
   tx: Queryable,
-  { run }: RunContext,
-  outcomes: ReadonlyMap<string, { satisfied: boolean; detail: string }>,
+  { proposal, step }: { proposal: string; step: string },
+  { satisfied, detail }: Effect,
+  ran: readonly RecoveryExecution[],
 ): Promise<void> => {
-  for (const { id, proposalId, state, effect, runId } of await executionsOf(tx, { taskId: run.taskId })) {
-    if (runId !== run.id || effect !== null || state === 'started' || state === 'unknown') continue
-    const outcome = outcomes.get(proposalId)
-    // A repetition in a new clone has no recovery of its own; what it is for was observed before.
-    await settleExecution(tx, id, outcome?.satisfied ?? true, outcome?.detail ?? '')
-    if (outcome === undefined) continue
-    await moveProposal(tx, proposalId, {
-      ...{ from: ['open', 'approved'], to: outcome.satisfied ? 'succeeded' : 'open' },
-      ...{ runId: run.id },
-    })
-  }
+  for (const { id, proposalId, step: which } of ran)
+    if (proposalId === proposal && which === step) await settleExecution(tx, id, satisfied, detail)
+  const found = await getProposal(tx, proposal)
+  if (found === undefined || (found.state !== 'open' && found.state !== 'approved')) return
+  if (satisfied) mustSucceed(await moveProposal(tx, found, 'helped'))
+  else if (found.state === 'approved') mustSucceed(await moveProposal(tx, found, 'had_no_effect'))
 }
 
 /** The checks pass without the proposals that nobody decided about. */
 const dropUnneeded = async (tx: Queryable, { run }: RunContext): Promise<void> => {
-  for (const { id, runId, state } of await proposalsOf(tx, { taskId: run.taskId })) {
-    if (runId !== run.id || state !== 'open') continue
+  for (const proposal of await proposalsOf(tx, { taskId: run.taskId })) {
+    if (proposal.state !== 'open' && proposal.state !== 'approved') continue
     const note = 'the checks pass without it'
-    const moved = await moveProposal(tx, id, { from: ['open'], to: 'resolved', decidedBy: 'unstuck', note })
-    if (moved !== undefined) await appendResolved(tx, moved, { by: 'unstuck', method: 'not_needed', note })
+    const moved = mustSucceed(await moveProposal(tx, proposal, 'not_needed', { decidedBy: 'unstuck', note }))
+    await appendResolved(tx, moved, { by: 'unstuck', method: 'not_needed', note })
   }
 }
 
 export const resolveProposed = async (tx: Queryable, runContext: RunContext, seen: Observed): Promise<void> => {
-  if (runContext.context.config().recovery === undefined) return
-  const outcomes = new Map<string, { satisfied: boolean; detail: string }>()
-  await resolveOpenOf(tx, runContext.task.id, (condition, { action }) => {
+  const { context, task } = runContext
+  const ran = (await executionsOf(tx, { taskId: task.id })).filter(isUnjudged)
+  const judged: { of: { proposal: string; step: string }; effect: Effect }[] = []
+  await resolveOpenOf(tx, task.id, (condition, { action }) => {
     if (condition.type !== 'proposal_helps') return undefined
-    const outcome = helpedBy(condition, seen)
-    outcomes.set(String(action['proposal']), outcome)
-    return outcome
+    const of = { proposal: String(action['proposal']), step: String(action['step']) }
+    const hasRun = ran.some(({ proposalId, step }) => proposalId === of.proposal && step === of.step)
+    const effect = hasRun
+      ? helpedBy(condition, seen, context.config().workspace.setup)
+      : { satisfied: false, detail: 'the command did not run' }
+    judged.push({ of, effect })
+    return effect
   })
-  await settle(tx, runContext, outcomes)
+  for (const { of, effect } of judged) await settle(tx, of, effect, ran)
   if (seen.failed === undefined) await dropUnneeded(tx, runContext)
 }

@@ -48,6 +48,9 @@ export const proposalIteration = ({ loop, number }: Pick<Run, 'loop' | 'number'>
 export const proposalsOn = ({ context, task }: Pick<RunContext, 'context' | 'task'>): boolean =>
   context.config().recovery?.enabled === true && !isGivenBack(task)
 
+/** A proposal counts after the checks that it is about have failed. In a loop that is after the tester has seen them fail. */
+export const readsProposal = ({ loop }: Pick<Run, 'loop'>): boolean => loop === null || loop.stage === 'recovery'
+
 /** The rule that finds a secret in the text, also a value of the environment. */
 export const secretIn = async ({ context }: Pick<RunContext, 'context'>, text: string): Promise<string | undefined> => {
   const [found] = await findSecrets(text)
@@ -94,12 +97,16 @@ const readFile = (runContext: RunContext): FileRead | undefined => {
   return { digest: createHash('sha256').update(bytes).digest('hex'), read: readProposal(bytes) }
 }
 
-/** The proposal that this run still has to decide about: read before, or kept over a wait. */
+/** The proposal that this run still has to decide about: read before, or kept over a wait or a lost run. */
 const undecided = async (db: Queryable, { run }: RunContext): Promise<RecoveryProposal | undefined> =>
-  (await proposalsOf(db, { taskId: run.taskId })).findLast(
-    ({ runId, state, decidedAt }) =>
-      runId === run.id && (state === 'open' || (state === 'invalid' && decidedAt === null)),
-  )
+  (await proposalsOf(db, { taskId: run.taskId })).findLast(({ runId, state }) => runId === run.id && state === 'open')
+
+/** Every text in the value without secrets. An agent quotes what it read; its commands are refused for a secret instead. */
+const withoutSecrets = <T>({ ports, environment }: RunContext['context'], value: T): T => {
+  const clean = (_key: string, each: unknown): unknown =>
+    typeof each === 'string' ? ports.processes.redactText(each, environment) : each
+  return JSON.parse(JSON.stringify(value, clean)) as T
+}
 
 /** Stores a proposal of this run, with its event. Undefined = the task has had the same one before. */
 export const storeProposal = (
@@ -110,8 +117,9 @@ export const storeProposal = (
     await requireLease(tx, run)
     const { goalId, taskId, id: runId } = run
     const about = { id: context.newId('p'), goalId, taskId, runId, iteration: proposalIteration(run) }
-    const stored = await insertProposal(tx, { ...about, ...given })
-    const body = given.body as Proposal | null
+    const told = withoutSecrets(context, { body: given.body, problem: given.problem, flag: given.flag })
+    const stored = await insertProposal(tx, { ...about, ...given, ...told })
+    const body = told.body as Proposal | null
     if (stored !== undefined && body !== null)
       await appendProposed(tx, stored, { category: body.category, ...body.recovery })
     return stored
@@ -149,6 +157,6 @@ export const takeProposal = async (
   return undecided(context.db, runContext)
 }
 
-/** The commands of a proposal that ran in this count of attempts, by step. */
+/** The commands of a proposal that ran, by step. */
 export const stepsRun = async (db: Queryable, { id }: RecoveryProposal): Promise<Set<string>> =>
   new Set((await executionsOf(db, { proposalId: id })).map(({ step }) => step))

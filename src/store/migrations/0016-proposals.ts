@@ -20,11 +20,10 @@ create table recovery_proposal (
   problem jsonb,
   flag jsonb,
   failing jsonb not null,
-  state text not null check (state in ('open', 'waiting', 'asked', 'approved', 'succeeded', 'failed', 'rejected', 'resolved', 'denied', 'invalid')),
+  state text not null check (state in ('open', 'asked', 'approved', 'succeeded', 'rejected', 'resolved', 'denied')),
   approved_step text,
   decided_by text,
   note text not null default '',
-  due_at timestamptz,
   created_at timestamptz not null default unstuck_now(),
   decided_at timestamptz
 );
@@ -43,6 +42,7 @@ create table recovery_execution (
   timeout_seconds integer not null,
   approved_by text not null,
   counted boolean not null,
+  repetition boolean not null,
   state text not null check (state in ('started', 'succeeded', 'failed', 'unknown')),
   effect boolean,
   exit_code integer,
@@ -53,5 +53,4 @@ create table recovery_execution (
   ended_at timestamptz
 );
 create index recovery_execution_of_goal on recovery_execution (goal_id, started_at);
-create index recovery_execution_open on recovery_execution (proposal_id) where state = 'started';
 `

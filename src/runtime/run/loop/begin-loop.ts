@@ -31,7 +31,7 @@ const continued = (runContext: RunContext, { loop, epoch, errorMeta }: Run & { l
   const isOver = loop.stage === 'asked' || loop.stage === 'landing'
   const at = isOver ? nextAfter(loop, errorMeta?.message ?? 'the work was complete and could not be merged') : loop
   const isNewCount = epoch <= task.countFromEpoch
-  const isBeyond = at.limit !== null && at.iteration > at.limit
+  const isBeyond = at.iteration > at.limit
   return {
     ...{ ...at, stage: at.stage === 'recovery' ? 'recovery' : 'turn' },
     ...(isNewCount || isBeyond ? { limit: limitFrom(at.iteration, most) } : {}),
@@ -60,6 +60,15 @@ const atTurn = async (runContext: RunContext, loop: LoopState, isSameWork: boole
   return { ...loop, role: isTested ? 'worker' : loop.role, before: tree, tests: null }
 }
 
+/** A tree is not handed over: on another host there is none to go back to. */
+const isHere = ({ context }: RunContext, tree: string | null): Promise<boolean> =>
+  tree === null
+    ? Promise.resolve(false)
+    : context.ports.git.treeOf(context.shadow, tree).then(
+        () => true,
+        () => false,
+      )
+
 const loopOf = async (runContext: RunContext, runs: readonly Run[], base: string): Promise<LoopState> => {
   const { context, run } = runContext
   const earlier = runs.filter(({ number }) => number < run.number)
@@ -68,7 +77,8 @@ const loopOf = async (runContext: RunContext, runs: readonly Run[], base: string
   const at = continued(runContext, { ...before, loop: before.loop })
   // Without the plan, which another host has, the roles after the planner could not work.
   const hasPlan = bringReports(runContext, before.id)
-  const isSameWork = before.baseCommit === base && loopBefore(earlier, run.number)?.id === before.id
+  const isNewest = before.baseCommit === base && loopBefore(earlier, run.number)?.id === before.id
+  const isSameWork = isNewest && (await isHere(runContext, at.before))
   return atTurn(runContext, hasPlan ? at : { ...at, role: 'planner', tests: null }, isSameWork)
 }
 

@@ -39,7 +39,10 @@ const judge = async (runContext: RunContext, before: LoopState, { tree }: Change
   return { loop, gates, end: afterIteration(loop, gates, runContext.context.config().loop.stuck_threshold) }
 }
 
-/** An open question is answered before the work lands or another one is asked; the next iteration does not wait for it. */
+/**
+ * An open question is answered before the work lands or a person is asked something else. The next iteration waits for it only if nothing
+ * else is open: there would be nothing to do in it.
+ */
 const waitsForAnswer = ({ gates, end }: Ended): boolean => {
   const open = failing(gates)
   return open.some(({ name }) => name === 'questions') && (end.kind !== 'next' || open.length === 1)

@@ -43,7 +43,7 @@ export const endRoleTurn = async (
   const found = await limitRole(runContext, loop, collected)
   const next = afterTurn[loop.role]
   if (next === 'gates') return endIteration(runContext, loop, found)
-  if (loop.role === 'tester') return afterTester(runContext, loop, found)
-  if (next !== 'tests') return startTurn(runContext, { ...loop, role: next.turn, before: found.tree })
-  return verifyAs(runContext, { ...loop, stage: 'tests', tests: null }, found.tree)
+  if (next === 'proposal') return afterTester(runContext, loop, found)
+  if (next === 'tests') return verifyAs(runContext, { ...loop, stage: 'tests', tests: null }, found.tree)
+  return startTurn(runContext, { ...loop, role: next.turn, before: found.tree })
 }

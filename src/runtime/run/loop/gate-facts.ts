@@ -5,12 +5,11 @@ import type { LoopState } from '../../../domain/loop.ts'
 import type { GateFacts } from '../../../recovery/loop/iteration.ts'
 import { boxesIn } from '../../../recovery/loop/open-boxes.ts'
 import { readReview, type NamedFile, type Review } from '../../../recovery/loop/review.ts'
-import { pathMatcher } from '../../../recovery/policy/path-rule.ts'
 import { listEscalations } from '../../../store/escalation.ts'
 import { readLaunch } from '../../agent/denials.ts'
 import { keptPlan, keptReport } from '../../agent/turn-reports.ts'
-import { pathRulesOf } from '../../core/effective-paths.ts'
 import { workTreeOf, type RunContext } from '../../core/run-context.ts'
+import { planFileMatcher } from './plan-files.ts'
 
 /** Only the CLI's own final event: other output may hold what a tool printed. */
 const finalMessage = (runContext: RunContext): string | undefined => {
@@ -44,16 +43,16 @@ const wrongFile = (runContext: RunContext, { path, sha256 }: NamedFile): string 
   return now === sha256 ? undefined : `${path} has the SHA-256 ${now}, not ${sha256} as the reviewer named`
 }
 
-const checklistOf = async (runContext: RunContext, tree: string): Promise<GateFacts['checklist']> => {
+const checklistOf = async (runContext: RunContext, tree: string): Promise<Pick<GateFacts, 'checklist' | 'hasPlan'>> => {
   const { context } = runContext
   const { git } = context.ports
   const plans = keptPlan(runContext)
-  const matchers = pathRulesOf(context.config().loop.plan_files).map(pathMatcher)
-  if (matchers.length > 0)
-    for (const file of await git.filesOf(context.shadow, tree))
-      if (matchers.some((matches) => matches(file)))
-        plans.push({ file, text: (await git.textAt(context.shadow, tree, file)) ?? '' })
-  return plans.map(({ file, text }) => ({ file, ...boxesIn(text) })).filter(({ count }) => count > 0)
+  const hasPlan = plans.some(({ file }) => file === 'plan.md')
+  if (context.config().loop.plan_files.length > 0)
+    for (const file of (await git.filesOf(context.shadow, tree)).filter(planFileMatcher(runContext)))
+      plans.push({ file, text: (await git.textAt(context.shadow, tree, file)) ?? '' })
+  const checklist = plans.map(({ file, text }) => ({ file, ...boxesIn(text) })).filter(({ count }) => count > 0)
+  return { hasPlan, checklist }
 }
 
 const openQuestions = async ({ context, run }: RunContext): Promise<string[]> =>
@@ -66,7 +65,7 @@ export const gateFacts = async (runContext: RunContext, { tests }: LoopState, tr
   const evidence = review.ok ? review.evidence : []
   return {
     ...{ review, tests, tree },
-    checklist: await checklistOf(runContext, tree),
+    ...(await checklistOf(runContext, tree)),
     wrongEvidence: evidence.flatMap((file) => wrongFile(runContext, file) ?? []),
     openQuestions: await openQuestions(runContext),
   }

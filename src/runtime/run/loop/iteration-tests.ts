@@ -3,7 +3,7 @@ import type { IterationTests, LoopState } from '../../../domain/loop.ts'
 import { isEvidence, type CheckResult, type Run, type Verdict } from '../../../domain/run.ts'
 import { diagnose } from '../../../recovery/diagnosis.ts'
 import type { ObservedCheck } from '../../../recovery/evidence.ts'
-import { labels } from '../../../recovery/diagnosis/labels.ts'
+import { isInfra } from '../../../recovery/diagnosis/labels.ts'
 import { fingerprint } from '../../../recovery/signature.ts'
 import { weakeningText } from '../../../recovery/weakened.ts'
 import type { Diagnosis } from '../../../recovery/types.ts'
@@ -16,9 +16,6 @@ import { startTurn } from './start-turn.ts'
 /** The checks that run now are those of an iteration: a failure is for the tester, and starts no agent of its own. */
 export const isIterationTest = ({ loop }: Pick<Run, 'loop'>): boolean =>
   loop?.stage === 'tests' || loop?.stage === 'recovery'
-
-/** A proposal counts after the checks that it is about have failed. In a loop that is after the tester has seen them fail. */
-export const readsProposal = ({ loop }: Pick<Run, 'loop'>): boolean => loop === null || loop.stage === 'recovery'
 
 const mostOutput = 200_000
 
@@ -56,35 +53,41 @@ export interface TestedIteration {
   failed?: ObservedCheck
 }
 
-const isInfra = ({ label }: Diagnosis): boolean =>
-  Object.entries(labels).some(([name, row]) => name === label && row.infra)
+interface FailedCheck {
+  failed: ObservedCheck
+  diagnosis: Diagnosis
+}
 
-const testsOf = ({ tree, results, failed }: TestedIteration): IterationTests => {
-  if (failed === undefined)
+const failureOf = ({ failed }: TestedIteration): FailedCheck | undefined =>
+  failed === undefined ? undefined : { failed, diagnosis: diagnose({ kind: 'check', check: failed }) }
+
+const testsOf = ({ tree, results }: TestedIteration, failure: FailedCheck | undefined): IterationTests => {
+  if (failure === undefined)
     return { state: results.some(isEvidence) ? 'passed' : 'none', tree, text: passedText(results), signature: '' }
-  const diagnosis = diagnose({ kind: 'check', check: failed })
+  const { failed, diagnosis } = failure
   return {
     ...{ state: 'failed', tree, text: failedText(failed, diagnosis), signature: signatureOfFailure(failed, diagnosis) },
-    ...(isInfra(diagnosis) ? { infra: true } : {}),
+    ...(isInfra(diagnosis.label) ? { infra: true } : {}),
   }
 }
 
-const resultsText = (runContext: RunContext, tests: IterationTests, given: TestedIteration): string => {
-  const { failed, results, verdict } = given
-  const diagnosis = failed === undefined ? undefined : diagnose({ kind: 'check', check: failed })
+const failureFacts = ({ failed, diagnosis }: FailedCheck) => ({
+  ...{ command: failed.command, exitCode: failed.exitCode, timedOut: failed.timedOut },
+  ...{ label: diagnosis.label, category: diagnosis.category, evidence: diagnosis.evidence },
+  failing: failed.failing?.items ?? [],
+})
+
+const resultsText = (
+  runContext: RunContext,
+  tests: IterationTests,
+  { results, verdict }: TestedIteration,
+  failure: FailedCheck | undefined,
+): string => {
   const text = JSON.stringify(
     {
       iteration: runContext.run.loop?.iteration,
       ...{ state: tests.state, tree: tests.tree, text: tests.text, checks: results },
-      ...(failed === undefined || diagnosis === undefined
-        ? {}
-        : {
-            failed: {
-              ...{ command: failed.command, exitCode: failed.exitCode, timedOut: failed.timedOut },
-              ...{ label: diagnosis.label, category: diagnosis.category, evidence: diagnosis.evidence },
-              failing: failed.failing?.items ?? [],
-            },
-          }),
+      ...(failure === undefined ? {} : { failed: failureFacts(failure) }),
       dropped: verdict.dropped,
       weakened: (verdict.weakened ?? []).map(weakeningText),
     },
@@ -109,13 +112,14 @@ const recoveredIteration = (
   { tests, ...loop }: LoopState,
   given: TestedIteration,
 ): Promise<PhaseResult> => {
-  const after = testsOf(given)
+  const failure = failureOf(given)
+  const after = testsOf(given, failure)
   const now = tests === null ? after : afterRecovery(tests, after)
   if (after.state !== 'failed')
     writeOwnReport(
       runContext,
       'test-results.json',
-      resultsText(runContext, { ...after, ...now, state: 'failed' }, given),
+      resultsText(runContext, { ...after, ...now, state: 'failed' }, given, failure),
     )
   return startTurn(runContext, { ...loop, role: 'reviewer', before: given.tree, tests: now })
 }
@@ -125,8 +129,9 @@ export const testedIteration = async (runContext: RunContext, given: TestedItera
   const { run } = runContext
   if (run.loop === null) throw new Error('only a loop has checks of an iteration')
   if (run.loop.stage === 'recovery') return recoveredIteration(runContext, run.loop, given)
-  const tests = testsOf(given)
-  writeOwnReport(runContext, 'test-results.json', resultsText(runContext, tests, given))
+  const failure = failureOf(given)
+  const tests = testsOf(given, failure)
+  writeOwnReport(runContext, 'test-results.json', resultsText(runContext, tests, given, failure))
   writeOwnReport(
     runContext,
     'test-output.txt',

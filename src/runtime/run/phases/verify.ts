@@ -28,7 +28,7 @@ import { considerProposal } from '../decide-proposal.ts'
 import { endUnknownOutcome } from '../end-unknown-outcome.ts'
 import { resolveProposed } from '../settle-proposals.ts'
 import { endLeftRunning } from '../end-left-running.ts'
-import { isIterationTest, readsProposal, testedIteration } from '../loop/iteration-tests.ts'
+import { isIterationTest, testedIteration } from '../loop/iteration-tests.ts'
 import { removedFailures } from '../removed-tests.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
 import { collectedWork, excludedNotes, isUnchanged, leftOutNotes } from '../../agent/collected.ts'
@@ -96,12 +96,7 @@ const failedVerification = async (
   })
   const evidence: Evidence = { kind: 'check', check: failed, ...(await otherHarnessOf(runContext)) }
   const { diagnosis, step } = await chooseStoredRecovery(runContext.context, runContext.run, evidence)
-  const isLast = step.kind !== 'recover'
-  const isInstall = step.kind === 'recover' && step.action.type === 'install'
-  const proposed = readsProposal(runContext.run)
-    ? ((await considerProposal(runContext, { failed, diagnosis }, { turn: 'listed', isLast })) ??
-      (isInstall ? undefined : await considerProposal(runContext, { failed, diagnosis }, { turn: 'any', isLast })))
-    : undefined
+  const proposed = await considerProposal(runContext, { failed, diagnosis }, step)
   if (proposed !== undefined) return proposed
   if (step.kind === 'recover' && scopeOf[step.action.type] === 'run') return carryOut(runContext, { diagnosis, step })
   if (isIterationTest(runContext.run))

@@ -1,0 +1,146 @@
+/**
+ * The simple commands of a shell command, and what only a shell knows when it runs. Every command inside is listed, also in substitutions,
+ * groups and the text that a shell is given. Pure.
+ */
+import { parse } from 'unbash'
+import { programOf } from '../command/plan.ts'
+
+export interface SimpleCommand {
+  /** The words as the shell passes them, as far as they are known. */
+  words: string[]
+  /** As written. */
+  text: string
+  redirects: { operator: string; target: string }[]
+  /** Where it begins in its text. */
+  at: number
+}
+
+interface UnclearPart {
+  what: string
+  /** Nothing is known about it; else only what the shell puts in its place. */
+  unread: boolean
+  /** As written. */
+  text: string
+}
+
+export interface ShellParts {
+  commands: SimpleCommand[]
+  /** Empty = the command is read completely. */
+  unclear: UnclearPart[]
+  /** Pipelines that end in a shell: what runs is not in the command. */
+  piped: string[]
+}
+
+type AnyNode = Record<string, unknown> & { type?: unknown }
+
+const dynamic: Readonly<Record<string, string>> = {
+  CommandExpansion: 'a command substitution',
+  ProcessSubstitution: 'a process substitution',
+  SimpleExpansion: 'a variable',
+  ParameterExpansion: 'a variable',
+  ArithmeticExpansion: 'arithmetic',
+  BraceExpansion: 'braces that the shell expands',
+  Function: 'a function of its own',
+  HereDoc: 'a here-document',
+  HereString: 'a here-string',
+  Coproc: 'a coprocess',
+}
+
+/** Deeper or larger commands are not read; they stay unclear. */
+const mostNodes = 20_000
+const deepestText = 4
+
+/** The parser computes these on demand, behind getters of its classes. */
+const lazy = ['parts', 'script', 'expression', 'args', 'redirects', 'body', 'value']
+
+const childrenOf = (node: AnyNode): unknown[] => [
+  ...Object.values(node),
+  ...lazy.filter((key) => key in node && !Object.hasOwn(node, key)).map((key) => node[key]),
+]
+
+/** Programs that start the command in their arguments. */
+const wrappers = new Set(
+  'env sudo doas xargs nohup nice ionice time timeout stdbuf setsid command exec builtin busybox watch find npx bunx entr parallel chroot unshare strace flock script su'.split(
+    ' ',
+  ),
+)
+const shells = new Set('sh bash dash zsh ksh fish ash eval su script watch ssh source .'.split(' '))
+
+/** What a wrapper could start: the rest of its words from each one on. */
+export const behindWrapper = (words: readonly string[]): string[][] =>
+  wrappers.has(programOf(words) ?? '') ? words.slice(1).map((_, index) => words.slice(index + 1)) : []
+
+const isShell = (words: readonly string[]): boolean =>
+  [words, ...behindWrapper(words)].some((each) => shells.has(programOf(each) ?? ''))
+
+const wordOf = (word: unknown): string => (word as { value?: string } | undefined)?.value ?? ''
+
+const commandOf = (node: AnyNode, text: string): Omit<SimpleCommand, 'at'> => {
+  const { name, suffix, redirects } = node as { name?: unknown; suffix: AnyNode[]; redirects: AnyNode[] }
+  const rest = suffix.filter((each) => each.type === 'Word').map(wordOf)
+  return {
+    words: name === undefined ? [] : [wordOf(name), ...rest],
+    text,
+    redirects: redirects.map(({ operator, target }) => ({ operator: String(operator), target: wordOf(target) })),
+  }
+}
+
+const readNode = (node: AnyNode, source: string, parts: ShellParts): void => {
+  const { type, pos, end } = node
+  const text = source.slice(Number(pos), Number(end))
+  const what = dynamic[String(type)]
+  if (what !== undefined) parts.unclear.push({ what, unread: false, text })
+  if (type === 'Command') parts.commands.push({ ...commandOf(node, text), at: Number(pos) })
+  if (type !== 'Pipeline') return
+  const [, ...receiving] = node['commands'] as AnyNode[]
+  if (receiving.some((each) => each.type === 'Command' && isShell(commandOf(each, '').words))) parts.piped.push(text)
+}
+
+const readText = (source: string, depth: number, parts: ShellParts): void => {
+  const script = parse(source)
+  if ((script.errors?.length ?? 0) > 0)
+    parts.unclear.push({ what: 'text that is no shell command', unread: true, text: source })
+  const begun = parts.commands.length
+  const queue: unknown[] = [script]
+  for (let at = 0; at < queue.length; at += 1) {
+    const node = queue[at]
+    if (typeof node !== 'object' || node === null) continue
+    if (at > mostNodes) {
+      parts.unclear.push({ what: 'too many parts', unread: true, text: source })
+      break
+    }
+    if (Array.isArray(node)) queue.push(...(node as unknown[]))
+    else {
+      readNode(node as AnyNode, source, parts)
+      queue.push(...childrenOf(node as AnyNode))
+    }
+  }
+  const found = parts.commands.splice(begun).toSorted((one, other) => one.at - other.at)
+  parts.commands.push(...found)
+  // A shell that is given text runs that text.
+  for (const { words } of found.filter((each) => isShell(each.words))) {
+    if (depth >= deepestText) parts.unclear.push({ what: 'a shell in a shell in a shell', unread: true, text: source })
+    else for (const word of words.slice(1).filter((each) => /\s/.test(each))) readText(word, depth + 1, parts)
+  }
+}
+
+/** Characters that look like other ones, or like nothing. */
+const beyondAscii = /[^\x20-\x7e]/
+
+/** Reads every part of a command. Never throws. */
+export const shellParts = (command: string): ShellParts => {
+  const parts: ShellParts = { commands: [], unclear: [], piped: [] }
+  if (beyondAscii.test(command))
+    parts.unclear.push({
+      what: 'characters outside ASCII, which may look like other ones',
+      unread: true,
+      text: command,
+    })
+  try {
+    readText(command, 0, parts)
+  } catch {
+    // The parser gives up on text that is too deep. Then nothing is known about it, which asks a person.
+    parts.unclear.push({ what: 'text that cannot be read', unread: true, text: command })
+  }
+  return parts
+}
