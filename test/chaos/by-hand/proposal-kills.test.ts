@@ -36,8 +36,12 @@ test(`${rounds} kills at random moments`, { timeout: rounds * 120_000 + 120_000 
     const name = `k${round}`
     propose(name, { command: `echo ${name} >> TOP/ran; sleep 0.4; touch env.ok` })
     const goal = await scene.goal(tasksOf(name))
-    // The command is started between two and six seconds after the goal.
-    await delay(1_500 + roll() * 4_500)
+    // Every second round at any moment; the others around the command, which takes 0.4 seconds.
+    if (round % 2 === 1) await delay(1_500 + roll() * 4_500)
+    else {
+      await scene.waitFor('the command starts', async () => (startsOf(name) > 0 ? true : undefined))
+      await delay(roll() * 900)
+    }
     await scene.restart()
     const end = await scene.waitFor(`round ${round} ends`, async () => {
       if ((await scene.task(goal)).status === 'done') return 'done'
