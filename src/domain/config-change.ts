@@ -65,7 +65,7 @@ const table: readonly (readonly [pattern: string, kind: Kind])[] = [
   ['loop.roles.*.*', 'any'],
   ['loop.max_iterations', 'most'],
   ['loop.stuck_threshold', 'most'],
-  // Whoever may say where notifications go reads them, or keeps the owner from reading them.
+  // A changed destination lets others read the notifications, or keeps the owner from reading them.
   ['webhooks.on_escalation', 'any'],
   ['webhooks.secret', 'any'],
   ['webhooks.style', 'any'],
@@ -90,7 +90,7 @@ const matches = (pattern: string, key: string): boolean => {
 const rowOf = (key: string) => table.find(([pattern]) => matches(pattern, key))
 const kindOf = (key: string): Kind => rowOf(key)?.[1] ?? 'any'
 
-/** Whether somebody has thought about the key; for a section with free names, about each key in it. */
+/** Whether the table has a row for the key; for a section with free names, for each key in it. */
 export const hasDirection = (key: string): boolean =>
   rowOf(key) !== undefined || table.some(([pattern]) => pattern.startsWith(`${key}.`))
 

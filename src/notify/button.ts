@@ -30,7 +30,7 @@ const messageIn = (line: string): TopicMessage | undefined => {
     if (event !== 'message' || typeof message !== 'string') return undefined
     return { id: typeof id === 'string' && /^[\w-]{1,64}$/.test(id) ? id : '', text: message.trim() }
   } catch {
-    return undefined // anybody can publish to the topic, so what is not a message is skipped
+    return undefined // the topic is open to everyone who knows its name, so what is not a message is skipped
   }
 }
 

@@ -109,7 +109,7 @@ describe('the search for the process that holds a socket', () => {
     expect(search([row, row, row], [[free], [{ pid: 3, holds: true }]])).toEqual({ kind: 'processes', pids: [3] })
   })
 
-  test('what nobody is seen to hold is hidden, by processes of its user that cannot be inspected', () => {
+  test('a socket without a visible holder is hidden, and the suspects are processes of its user that cannot be inspected', () => {
     const closed = [free, { pid: 8, holds: undefined }, { pid: 9, holds: undefined }]
     expect(search([row, row, row], [closed, closed])).toEqual({ kind: 'hidden', suspects: [9] })
   })

@@ -91,7 +91,7 @@ interface Seen {
 }
 
 /**
- * A caller that hangs up while its processes are searched is gone: it is listed when the search begins and held by nobody when it ends. So
+ * A caller that hangs up while its processes are searched is gone: its socket is listed when the search begins and has no holder when it ends. So
  * the list is read again after a search without a result. The second search finds a socket that was handed on during the first one.
  */
 export const searchPeer = (

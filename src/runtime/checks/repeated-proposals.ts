@@ -15,7 +15,7 @@ const keyOf = ({ command, workingDir }: Placed): string => JSON.stringify([comma
 
 const keyInTask = (each: RecoveryExecution): string => `${each.taskId} ${keyOf(each)}`
 
-/** In one clone the same command in the same folder runs once, whoever proposed it. */
+/** In one clone the same command in the same folder runs once, no matter which task proposed it. */
 export const isSameCommand = (one: Placed, other: Placed): boolean => keyOf(one) === keyOf(other)
 
 /** Only as long as the owner's lists let it run; what a person approved is approved for the task. */

@@ -155,7 +155,7 @@ interface Compared {
   base: Owned
 }
 
-/** What nobody has allowed yet. */
+/** Widening changes that no person has confirmed yet. */
 const undecided = ({ state }: Held, from: Owned, to: Owned): SettingChange[] =>
   widenings(from, to).filter((change) => !state.granted.includes(settingsDigest(change)))
 

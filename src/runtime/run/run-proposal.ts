@@ -133,7 +133,7 @@ const settleUnknown = async (
   return open.find(({ repetition }) => !repetition)
 }
 
-/** Whether somebody still has to be asked: a person may have decided about the task meanwhile. */
+/** Whether the question is still needed: a person may have decided about the task meanwhile. */
 const isUndecided = async ({ context }: RunContext, { proposalId }: RecoveryExecution): Promise<boolean> => {
   const proposal = await getProposal(context.db, proposalId)
   return proposal?.state === 'open' || proposal?.state === 'approved'
