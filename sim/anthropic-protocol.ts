@@ -55,7 +55,7 @@ const isFinishedTurn = (role: string, blocks: Block[]): boolean => {
   )
 }
 
-const unknownTool = /^(?:<tool_use_error>)?(?:Error: )?No such tool available: /
+const unknownTool = /^(?:<tool_use_error>)?(?:Error: )?No such tool available: mcp__/
 
 const userIdSchema = z.object({ metadata: z.object({ user_id: z.string() }) })
 

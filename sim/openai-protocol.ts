@@ -37,7 +37,7 @@ const runningSession = (item: Item): string | undefined =>
 /** Codex itself writes this output for an interrupted call. */
 const aborted = (item: Item): boolean => textOf(item.output).startsWith('aborted')
 
-const unknownTool = /^unsupported (?:custom tool )?call: /
+const unknownTool = /^unsupported (?:custom tool )?call: mcp__/
 
 const isFinishedTurn = (item: Item): boolean =>
   isAssistant(item) || (isOutput(item) && runningSession(item) === undefined && !aborted(item))

@@ -82,8 +82,8 @@ export const toolEndingWith = (name: string, body: unknown): DeclaredTool =>
 const mostUnknownTools = 30
 
 /**
- * Finished turns, without calls that the CLI refused because it does not know the tool: it may still be connecting to the server of the
- * tool, so the step is played again. Bounded, because a tool that never comes would be called for ever.
+ * Finished turns, without calls that the CLI refused because it does not know a tool of an MCP server: it may still be connecting to
+ * the server, so the step is played again. A tool of the CLI itself that is refused so is switched off for good. Bounded, because a tool that never comes would be called for ever.
  */
 export const turnsWithout = (unknownTools: number, finished: number): number =>
   finished - Math.min(unknownTools, mostUnknownTools)

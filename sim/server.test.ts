@@ -177,7 +177,11 @@ test('a call of a tool that the CLI does not know yet is sent again, and not for
     await (await post('/responses', codex(calls(count, ofCodex)))).text()
   }
   await (await post('/v1/messages', claude([...calls(2, ofClaude), ...used('known', 'Recorded')]))).text()
-  expect(sim!.requests().map(({ step }) => step)).toEqual([0, 0, 0, 0, 1, 1, 1])
+  // A tool that is switched off never comes.
+  await (
+    await post('/v1/messages', claude(used('off', 'Error: No such tool available: Write. Write exists', true)))
+  ).text()
+  expect(sim!.requests().map(({ step }) => step)).toEqual([0, 0, 0, 0, 1, 1, 1, 1])
 })
 
 test('a Codex command that still runs is polled and counts once when it ends', async () => {
