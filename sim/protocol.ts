@@ -83,7 +83,8 @@ const mostUnknownTools = 30
 
 /**
  * Finished turns, without calls that the CLI refused because it does not know a tool of an MCP server: it may still be connecting to
- * the server, so the step is played again. A tool of the CLI itself that is refused so is switched off for good. Bounded, because a tool that never comes would be called for ever.
+ * the server, so the step is played again. A tool of the CLI itself that is refused so is switched off for good. Bounded,
+ * because a tool that never comes would be called for ever.
  */
 export const turnsWithout = (unknownTools: number, finished: number): number =>
   finished - Math.min(unknownTools, mostUnknownTools)

@@ -91,8 +91,9 @@ interface Seen {
 }
 
 /**
- * A caller that hangs up while its processes are searched is gone: its socket is listed when the search begins and has no holder when it ends. So
- * the list is read again after a search without a result. The second search finds a socket that was handed on during the first one.
+ * A caller that hangs up while its processes are searched is gone: its socket is listed when the search begins and has no holder
+ * when it ends. So the list is read again after a search without a result. The second search finds a socket that was handed on during the
+ * first one.
  */
 export const searchPeer = (
   read: () => SocketRow | undefined,

@@ -17,7 +17,7 @@ import { resolveProposed } from '../../src/runtime/run/settle-proposals.ts'
 import { commandRecords } from '../../src/store/command-record.ts'
 import { sql } from '../../src/store/db.ts'
 import { listRecoveries } from '../../src/store/recovery.ts'
-import { adoptProposal, executionsOf, getProposal } from '../../src/store/recovery-proposal.ts'
+import { adoptProposal, closeProposals, executionsOf, getProposal } from '../../src/store/recovery-proposal.ts'
 import { proposalNumbers } from '../../src/store/metrics.ts'
 import {
   check,
@@ -142,6 +142,19 @@ test('a command that runs again after a restart, and is interrupted then, is not
   expect(await runProposed(run, place.found)).toBe(true)
   await settled(run, passed)
   expect([ran(run), await stateOf(proposal.id)]).toEqual([3, 'succeeded'])
+})
+
+test('a command whose run was lost does not run again after a person retried the task without it', async () => {
+  const [run] = (await place.runs()) as [RunContext]
+  const proposal = await place.propose(run)
+  await intend(run, proposal.id)
+  expect(await runProposed(run, place.found)).toBe(true)
+  await interruptLast(run)
+  await place.store.db.transaction((tx) => closeProposals(tx, run.task.id, 'retry', ['asked', 'open']))
+  for (let clone = 0; clone < 2; clone += 1) expect(await runProposed(run, place.found)).toBe(false)
+  await settled(run, passed)
+  expect([ran(run), await stateOf(proposal.id)]).toEqual([1, 'rejected'])
+  expect(await recoveries(run)).toEqual([['failed', 'the command did not run']])
 })
 
 test('where a goal lands, what helped several of its tasks runs once, and an interruption or a doubt of one task bars nothing', async () => {

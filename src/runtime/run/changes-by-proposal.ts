@@ -1,6 +1,6 @@
 /**
- * What a proposed command changed in files that git does not ignore. Only a lockfile may become part of the work, if the task may change it or a
- * person approved the command; everything else is undone, so that what is checked is what lands.
+ * What a proposed command changed in files that git does not ignore. Only a lockfile may become part of the work, if the
+ * task may change it or a person approved the command; everything else is undone, so that what is checked is what lands.
  */
 import { join } from 'node:path'
 import { pathMatcher } from '../../recovery/policy/path-rule.ts'

@@ -3,7 +3,7 @@
  * effect and neither the user's checkout nor the agent's files do. Each command has its intent stored before and its outcome after it.
  */
 import { join } from 'node:path'
-import type { RecoveryExecution } from '../../domain/recovery-proposal.ts'
+import type { RecoveryExecution, RecoveryProposal } from '../../domain/recovery-proposal.ts'
 import type { RunProposed } from '../../recovery/diagnosis/direct-evidence.ts'
 import { lockGoal } from '../../store/goal.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
@@ -82,6 +82,9 @@ const execute = async (runContext: RunContext, found: ChangeList, planned: Plann
   })
 }
 
+/** Whether it may still run, or be asked about. */
+const isUndecided = ({ state }: Pick<RecoveryProposal, 'state'>): boolean => state === 'open' || state === 'approved'
+
 /** The approved commands of the task whose effect is not decided yet, also those that a lost run was to run. */
 const intended = async (runContext: RunContext): Promise<RunProposed[]> => {
   const { context, run } = runContext
@@ -90,9 +93,12 @@ const intended = async (runContext: RunContext): Promise<RunProposed[]> => {
   )
   const allowed: RunProposed[] = []
   for (const each of acting) {
+    const proposal = await getProposal(context.db, each.proposal)
+    // A person may have decided about the task in another way meanwhile, without a word about this command.
+    if (proposal === undefined || !isUndecided(proposal)) continue
     // The owner may have narrowed the lists since the decision.
-    const proposal = isAutomatic(each.approvedBy) ? await getProposal(context.db, each.proposal) : undefined
-    if (proposal === undefined || decisionNow(runContext, proposal, each.command).kind === 'run') allowed.push(each)
+    const isListed = !isAutomatic(each.approvedBy) || decisionNow(runContext, proposal, each.command).kind === 'run'
+    if (isListed) allowed.push(each)
   }
   return allowed
 }
@@ -133,17 +139,14 @@ const settleUnknown = async (
   return open.find(({ repetition }) => !repetition)
 }
 
-/** Whether the question is still needed: a person may have decided about the task meanwhile. */
-const isUndecided = async ({ context }: RunContext, { proposalId }: RecoveryExecution): Promise<boolean> => {
-  const proposal = await getProposal(context.db, proposalId)
-  return proposal?.state === 'open' || proposal?.state === 'approved'
-}
-
 /** Returns an outcome that only a person can tell; else whether a command ran. */
 export const runProposed = async (runContext: RunContext, found: ChangeList): Promise<UnknownOutcome | boolean> => {
   const { context, run } = runContext
   const unknown = await settleUnknown(runContext, await executionsOf(context.db, { taskId: run.taskId }))
-  if (unknown !== undefined && (await isUndecided(runContext, unknown))) return { kind: 'unknown', execution: unknown }
+  const proposal = unknown && (await getProposal(context.db, unknown.proposalId))
+  // A person may have decided about the task meanwhile, which makes the question useless.
+  if (unknown !== undefined && proposal !== undefined && isUndecided(proposal))
+    return { kind: 'unknown', execution: unknown }
   if (context.config().recovery?.enabled !== true) return false
   const plan = await planOf(runContext, await executionsOf(context.db, { taskId: run.taskId }))
   for (const planned of plan) {
