@@ -78,7 +78,7 @@ const questionPage = (context: Context, { link, question, choices }: Asked): Pag
     status: 200,
     title: 'Unstuck needs your answer',
     body: `<p><strong>${escaped(clean(title))}</strong></p>
-${text === title ? '' : `<pre>${escaped(clean(text))}</pre>`}
+${text === '' ? '' : `<pre>${escaped(clean(text))}</pre>`}
 <form method="post">
 ${choices.map((choice) => choiceOf(choice, clean)).join('\n')}
 </form>

@@ -82,10 +82,14 @@ const cut = (text: string, length: number): string => (text.length > length ? `$
 
 type Asked = Pick<Escalation, 'kind' | 'happened' | 'question' | 'details' | 'choices'>
 
+/** The question begins with what happened, which is the title. */
+const beyondTitle = ({ happened, question }: Pick<Asked, 'happened' | 'question'>): string =>
+  question.startsWith(happened) ? question.slice(happened.length).trim() : question
+
 /** Bounded, because the text comes from the output of agents and checks. */
 export const questionData = ({ happened, question, details, choices }: Asked): NotificationData => ({
   title: cut(happened, limits.title),
-  text: cut(details === '' ? question : `${question}\n\n${details}`, limits.text),
+  text: cut([beyondTitle({ happened, question }), details].filter((part) => part !== '').join('\n\n'), limits.text),
   outcome: null,
   choices: choices.slice(0, limits.choices).map(({ id, label, command }) => ({
     ...{ id, label: cut(label, limits.label), command: cut(command, limits.command) },

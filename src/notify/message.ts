@@ -31,7 +31,7 @@ export const headingOf = ({ kind, severity }: Pick<Message, 'kind' | 'severity'>
 /** Title, what is needed, and the command lines of the choices. */
 const linesOf = ({ data }: Pick<Message, 'data'>): string[] => [
   data.title,
-  ...(data.text === '' || data.text === data.title ? [] : [data.text]),
+  ...(data.text === '' ? [] : [data.text]),
   ...data.choices.map(({ label, command }) => `• ${label}: ${command}`),
 ]
 

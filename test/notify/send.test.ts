@@ -381,3 +381,13 @@ describe('a mistake in the configuration is named by its key, without the secret
     expect(problem(config)).not.toContain('hidden')
   })
 })
+
+test.each([
+  ['It failed. Tried: a retry.', 'See the log.', 'Tried: a retry.\n\nSee the log.'],
+  ['It failed.', 'See the log.', 'See the log.'],
+  ['It failed.', '', ''],
+  ['What now?', '', 'What now?'],
+])('the text of a question does not repeat its title: %j, %j', (question, details, text) => {
+  const data = questionData({ ...{ kind: 'exhausted', happened: 'It failed.', question, details }, choices: [] })
+  expect([data.title, data.text]).toEqual(['It failed.', text])
+})
