@@ -63,7 +63,14 @@ export interface TakenOver {
   givenBack: boolean
 }
 
-/** The task continues the work of another one that was given up. */
+/**
+ * `rework`: the parent was given up, and ended at once. `objection` and `conflict` are AutoFix tasks: they put right what a reviewer
+ * objects to, or what conflicts with work that was merged first, and their parent waits for them as `blocked(needs_rework)`.
+ */
+export const reworkKinds = ['rework', 'objection', 'conflict'] as const
+export type ReworkKind = (typeof reworkKinds)[number]
+
+/** The task continues the work of another one. */
 export interface Rework {
   /** The task that it replaces. */
   parent: string
@@ -71,7 +78,19 @@ export interface Rework {
   depth: number
   /** Why the parent did not pass. */
   because: string
+  /** Absent = `rework`. */
+  kind?: ReworkKind
 }
+
+export const isAutoFix = ({ rework }: Pick<Task, 'rework'>): boolean =>
+  rework !== null && rework.kind !== undefined && rework.kind !== 'rework'
+
+/** The reason of `retry` when the AutoFix task that a task waited for has ended without a result. */
+export const autoFixEnded = 'auto_fix_ended'
+
+/** Whether the task waits for its AutoFix task. Every other wait for rework has a time. */
+export const waitsForAutoFix = ({ status, retry }: Pick<Task, 'status' | 'retry'>): boolean =>
+  status === 'blocked(needs_rework)' && retry === null
 
 export interface Task extends TaskFields {
   id: string
@@ -219,12 +238,30 @@ export const taskFlow = {
     },
     {
       from: 'blocked(awaiting_judge)',
+      to: 'blocked(needs_rework)',
+      trigger: 'objected',
+      owner: 'judge',
+      event: 'task.needs_rework',
+    },
+    ...fromEach(['blocked(awaiting_judge)', 'done'], {
+      to: 'blocked(needs_rework)',
+      trigger: 'conflict_left_to_agent',
+      owner: 'merge queue',
+      event: 'task.needs_rework',
+    }),
+    {
+      from: 'blocked(awaiting_judge)',
       to: 'queued',
       trigger: 'conflicted',
       owner: 'merge queue',
       event: 'task.requeued',
     },
-    { from: 'done', to: 'queued', trigger: 'conflicted', owner: 'merge queue', event: 'task.requeued' },
+    ...fromEach(['done', 'blocked(needs_rework)'], {
+      to: 'queued',
+      trigger: 'conflicted',
+      owner: 'merge queue',
+      event: 'task.requeued',
+    }),
     {
       from: 'done',
       to: 'blocked(awaiting_human)',

@@ -217,3 +217,17 @@ export const tasksInProgress = (db: Queryable): Promise<Pick<Task, 'harness' | '
       and not exists (select 1 from escalation where escalation.goal_id = goal.id and escalation.state = 'pending')
     order by harness, kind`,
   )
+
+/** What depends on `from` depends on `to` from now on. The caller's transaction holds the lock of the goal. */
+export const moveDependents = async (
+  tx: Queryable,
+  goalId: string,
+  { from, to }: { from: string; to: string },
+): Promise<void> => {
+  await tx.query(sql`
+    update task set depends_on = (
+      select jsonb_agg(case when needed.id = ${from} then ${to} else needed.id end order by needed.position)
+      from jsonb_array_elements_text(depends_on) with ordinality as needed (id, position))
+    where goal_id = ${goalId} and id <> ${to} and depends_on ? ${from}`)
+  await refreshReady(tx, goalId)
+}

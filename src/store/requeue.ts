@@ -1,6 +1,5 @@
 /** All statements on requeues: one row per requeue or wait, because the limits are counts of these rows per cause. */
 import { firstRow, fromRow, json, sql, type Queryable } from './db.ts'
-import { refreshReady } from './goal.ts'
 import { taskAndParents } from './path-grant.ts'
 import { readTask } from './task.ts'
 import type { Task } from '../domain/task.ts'
@@ -42,20 +41,6 @@ export const childOf = async (db: Queryable, taskId: string): Promise<Task | und
     sql`select * from task where rework ->> 'parent' = ${taskId} and state <> 'cancelled' limit 1`,
   )
   return row === undefined ? undefined : readTask(row)
-}
-
-/** What depends on `from` depends on `to` from now on. The caller's transaction holds the lock of the goal. */
-export const moveDependents = async (
-  tx: Queryable,
-  goalId: string,
-  { from, to }: { from: string; to: string },
-): Promise<void> => {
-  await tx.query(sql`
-    update task set depends_on = (
-      select jsonb_agg(case when needed.id = ${from} then ${to} else needed.id end order by needed.position)
-      from jsonb_array_elements_text(depends_on) with ordinality as needed (id, position))
-    where goal_id = ${goalId} and id <> ${to} and depends_on ? ${from}`)
-  await refreshReady(tx, goalId)
 }
 
 /** The number of a new task of a goal. The caller's transaction holds the lock of the goal. */

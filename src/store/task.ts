@@ -21,12 +21,14 @@ import {
   type TaskState,
   taskEnded,
   takenOverAt,
+  autoFixEnded,
+  waitsForAutoFix,
   type TakenOver,
 } from '../domain/task.ts'
-import { fromRow, json, firstRow, sql, stale, type MoveResult, type Queryable } from './db.ts'
+import { fromRow, json, firstRow, mustSucceed, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { expireAgentQuestion } from './escalation.ts'
-import { appendEvent } from './event.ts'
-import { freeAreas, lockGoal, refreshReady } from './goal.ts'
+import { appendEvent, storeNow } from './event.ts'
+import { freeAreas, lockGoal, moveDependents, refreshReady } from './goal.ts'
 import { pathsGrantedTo } from './path-grant.ts'
 
 type TaskRow = Omit<Task, 'place' | 'retry'> & {
@@ -171,6 +173,34 @@ export interface TaskChange {
   supersededBy?: string
 }
 
+/** The task, or one further up its line, that waits for an AutoFix task. */
+const waitingParentOf = async (db: Queryable, { rework }: Task): Promise<Task | undefined> => {
+  const parent = rework === null ? undefined : await getTask(db, rework.parent)
+  return parent === undefined || waitsForAutoFix(parent) ? parent : waitingParentOf(db, parent)
+}
+
+/**
+ * In the transaction that ends a task: one that waited for it ends with it if the work landed, and otherwise continues, so that no
+ * way in which an AutoFix task can end leaves its parent without a next step.
+ */
+const endAutoFix = async (db: Queryable, ended: Task): Promise<void> => {
+  // What replaces the ended task ends later.
+  if (ended.status === 'cancelled' && ended.supersededBy !== null) return
+  const parent = await waitingParentOf(db, ended)
+  if (parent === undefined) return
+  if (ended.status === 'cancelled') {
+    const retry = { reason: autoFixEnded, at: await storeNow(db), count: 1, limit: 1 }
+    mustSucceed(await postponeTask(db, parent, retry))
+    // The parent does the work again, so its loss is not the goal's.
+    await db.query(sql`update task set superseded_by = ${parent.id} where id = ${ended.id}`)
+    return
+  }
+  const payload = { reason: 'superseded_by_rework', child: ended.number, childId: ended.id }
+  mustSucceed(await moveTask(db, parent, 'superseded', { supersededBy: ended.id, payload }))
+  await moveDependents(db, parent.goalId, { from: parent.id, to: ended.id })
+  await endAutoFix(db, { ...ended, rework: parent.rework })
+}
+
 /**
  * Moves a task along its flow table and records the event; recomputes which tasks of the goal are ready when that may
  * change. `stale` if another writer changed the task first.
@@ -213,8 +243,9 @@ export const moveTask = async (
     payload,
   })
   if (taskEnded(to)) await expireAgentQuestion(db, task.id)
-  if (to === 'done' || to === 'cancelled' || to === 'queued') await refreshReady(db, task.goalId)
   const moved = readTask(row)
+  if (taskEnded(to)) await endAutoFix(db, moved)
+  if (to === 'done' || to === 'cancelled' || to === 'queued') await refreshReady(db, task.goalId)
   if (moved.pendingEdit === null || isAttempted(to)) return { ok: true, value: moved }
   return writeFields(db, moved, moved.pendingEdit)
 }
@@ -292,32 +323,6 @@ export const editTask = async (
   })
   return edited
 }
-
-/** Records that a person works on a task that waits for a person. */
-export const recordTakeOver = async (db: Queryable, task: Task, takenOver: TakenOver): Promise<MoveResult<Task>> => {
-  const row = await firstRow<object>(
-    db,
-    sql`update task set taken_over = ${json(takenOver)}::jsonb, version = version + 1, changed_at = unstuck_now()
-    where id = ${task.id} and version = ${task.version} and block_reason = 'awaiting_human' returning *`,
-  )
-  if (row === undefined) return stale(`task ${task.id}`)
-  const { folder, by } = takenOver
-  await appendEvent(db, {
-    type: 'task.taken_over',
-    goalId: task.goalId,
-    taskId: task.id,
-    payload: { from: task.status, to: task.status, folder, by },
-  })
-  return { ok: true, value: readTask(row) }
-}
-
-/** Folders in which persons work at the moment. */
-export const takenOverFolders = async (db: Queryable): Promise<string[]> =>
-  (
-    await db.query<{ folder: string }>(
-      sql`select taken_over ->> 'folder' as folder from task where taken_over is not null`,
-    )
-  ).map(({ folder }) => folder)
 
 /**
  * Replaces the commands of a running task. Fenced by the epoch of the run that decided it; false = another run owns

@@ -9,7 +9,7 @@ import { choiceKinds, escalationKinds, escalationStates } from '../../domain/esc
 import { goalStates, repoModes } from '../../domain/goal.ts'
 import { loopRoles, loopStages } from '../../domain/loop.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
-import { blockReasons, lanes, roles, taskKinds, taskStates, type TaskStatus } from '../../domain/task.ts'
+import { blockReasons, lanes, roles, taskKinds, taskStates, reworkKinds, type TaskStatus } from '../../domain/task.ts'
 import { count, id, limits, names, spend, text, time } from './parts.ts'
 import { verdict } from './verdict.ts'
 
@@ -66,7 +66,12 @@ const takenOver = z.strictObject({
   ...{ folder: text, base: text, runId: id('r').nullable(), command: text, by: text },
   givenBack: z.boolean(),
 })
-const rework = z.strictObject({ parent: id('t'), depth: count, because: text })
+const rework = z.strictObject({
+  parent: id('t'),
+  depth: count,
+  because: text,
+  kind: z.enum(reworkKinds).exactOptional(),
+})
 export const taskSchemaFields = {
   id: id('t'),
   goalId: id('g'),

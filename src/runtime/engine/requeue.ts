@@ -3,22 +3,24 @@
  * step is one transaction over the task, its requeue row, what depends on it and the question, so a crash between two steps leaves
  * a task that still waits.
  */
-import type { Retry, Task } from '../../domain/task.ts'
+import { autoFixEnded, type Retry, type Task } from '../../domain/task.ts'
 import { messageOf } from '../../errors.ts'
 import { chooseRequeue, type RequeueDecision } from '../../recovery/requeue.ts'
 import { reworkInstructions, reworkTitle } from '../../recovery/requeue/rework.ts'
 import { refreshAreas } from '../../store/area-hold.ts'
 import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
 import { appendEvent, storeNow } from '../../store/event.ts'
-import { getGoal, lockGoal } from '../../store/goal.ts'
+import { getGoal, lockGoal, moveDependents } from '../../store/goal.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
-import { givenUp, givenUpTasks, insertRequeue, moveDependents, nextNumber, requeuesOf } from '../../store/requeue.ts'
+import { givenUp, givenUpTasks, insertRequeue, nextNumber, requeuesOf } from '../../store/requeue.ts'
 import { dueTasks, editedReason, getTask, insertTasks, moveTask, postponeTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
+import { continuingTask } from '../core/continuing-task.ts'
 import { recordGrant } from '../core/granted-paths.ts'
 import { endsPass } from '../core/pass.ts'
 import { triedLines } from '../core/tried.ts'
 import { untriedHarness } from '../harness/accounts.ts'
+import { continueAfterAutoFix } from '../landing/after-auto-fix.ts'
 import type { DecidedPath } from '../run/policy-options.ts'
 import { coveredNow, failureOf, lastFailedRun, readRequeueFacts } from '../run/requeue-facts.ts'
 import { askAboutGivenUp, askAboutTask, type Due } from './requeue-questions.ts'
@@ -107,24 +109,19 @@ const split = async (due: Due, tx: Queryable, harness: string | undefined): Prom
   const tried = triedLines(await recoveriesOf(tx, task.id), errorMeta.evidence)
   const { requirement = '' } = goal ?? {}
   const number = await nextNumber(tx, task.goalId)
-  const { goalId, role, allowedPaths, deniedPaths, commands, originalCommands, commandSource, dependsOn } = task
-  const { targetArea, model, lane, engineId, contextFiles, kind } = task
   await insertTasks(tx, [
-    {
-      ...{ id, goalId, number, title: reworkTitle(task.title) },
+    continuingTask(task, {
+      ...{ id, number, title: reworkTitle(task.title), kind: 'rework', harness, priority: 5 },
       instructions: reworkInstructions(task, { requirement, because: errorMeta.message, tried }),
-      ...{ role, allowedPaths, deniedPaths, commands, originalCommands, commandSource, dependsOn },
-      ...{ targetArea, model, lane, engineId, contextFiles, kind },
-      ...{ harness: harness ?? task.harness, priority: task.priority + 5 },
-      rework: { parent: task.id, depth: (task.rework?.depth ?? 0) + 1, because: errorMeta.evidence },
-    },
+      because: errorMeta.evidence,
+    }),
   ])
   const payload = { reason: 'superseded_by_rework', child: number, childId: id }
   mustSucceed(await moveTask(tx, task, 'superseded', { supersededBy: id, runId: run.id, payload }))
-  await moveDependents(tx, goalId, { from: task.id, to: id })
+  await moveDependents(tx, task.goalId, { from: task.id, to: id })
   await appendEvent(tx, {
     type: 'task.split',
-    ...{ goalId, taskId: task.id, runId: run.id },
+    ...{ goalId: task.goalId, taskId: task.id, runId: run.id },
     payload: { reason: 'needs_rework', child: number, childId: id, because: errorMeta.evidence },
   })
 }
@@ -134,8 +131,9 @@ const cancel = async (due: Due, tx: Queryable, { reason }: DecisionOf<'cancel'>)
   await record(due, tx, { reason, cause: givenUp })
   mustSucceed(await moveTask(tx, task, 'given_up', { runId: run.id, payload: { reason } }))
   await reportEscalated(due, tx, reason)
-  // Another task does the work already, so nothing is missing.
-  if (reason !== 'rework_child_already_exists') await askAboutGivenUp(due, tx, reason)
+  // Another task does the work already, or does it again, so nothing is missing.
+  const isContinued = (await getTask(tx, task.id))?.supersededBy !== null
+  if (reason !== 'rework_child_already_exists' && !isContinued) await askAboutGivenUp(due, tx, reason)
 }
 
 const ask = async (due: Due, tx: Queryable, { reason }: DecisionOf<'ask'>): Promise<void> => {
@@ -207,6 +205,7 @@ const continueTask = async (context: Context, seen: Task, decide: PathDecisions)
     const task = await getTask(tx, seen.id)
     // Another writer was first; the next pass reads what it left.
     if (task === undefined || task.version !== seen.version) return
+    if (task.retry?.reason === autoFixEnded) return continueAfterAutoFix(context, tx, task)
     if (outside === undefined || (await isLadderWait(tx, task))) return endWait(tx, task)
     const { due, harness } = outside
     const facts = await readRequeueFacts(context, tx, task, {

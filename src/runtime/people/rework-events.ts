@@ -6,7 +6,9 @@ export const reworkEvents: EventTypes = {
     meaning:
       'the work of the task did not pass, and no recovery within the run is left; it is requeued or continued by a new task',
     sentence: (p) =>
-      `the work did not pass: ${payloadText(p, 'evidence')}; the task waits and continues by itself at ${payloadText(p, 'retryAt')}`,
+      p['childId'] === undefined
+        ? `the work did not pass: ${payloadText(p, 'evidence')}; the task waits and continues by itself at ${payloadText(p, 'retryAt')}`
+        : `the work cannot land as it is: ${payloadText(p, 'evidence')}; task ${payloadText(p, 'child')} corrects it`,
     technical: (p) => payloadText(p, 'label'),
   },
   'task.split': {

@@ -25,7 +25,7 @@ import type { LoopState } from '../../domain/loop.ts'
 import { preexistingFailures, type Run } from '../../domain/run.ts'
 import { preexistingFailuresOfGoal } from '../../domain/preexisting-failures.ts'
 import { addSpend, noSpend } from '../../domain/budget.ts'
-import { stateOf, type Task } from '../../domain/task.ts'
+import { stateOf, waitsForAutoFix, type Task } from '../../domain/task.ts'
 import type { CommandLists } from '../../recovery/proposal/match.ts'
 import { suggestedCommands } from '../../recovery/proposal/suggestions.ts'
 import { findBranches, missingBranchText, usableLandCommand, type FindBranches } from '../landing/goal-branch.ts'
@@ -124,10 +124,13 @@ const waitsOf = (facts: Omit<TaskFacts, 'task' | 'goal'>): ((task: Task, goal: G
   const tasks = new Map(facts.tasks.map((task) => [task.id, task]))
   const runs = groups(facts.runs, (run) => run.taskId)
   const merges = groups(facts.merges, (entry) => entry.taskId)
+  const children = groups(facts.tasks, (task) => task.rework?.parent ?? null)
+  const line = (id: string): Task[] => children(id).flatMap((child) => [child, ...line(child.id)])
   const escalations = groups(facts.escalations, (entry) => entry.taskId)
   const ofGoals = groups(facts.escalations, (entry) => (entry.taskId === null ? entry.goalId : null))
   return (task, goal) => {
-    const needed = [...task.dependsOn, task.supersededBy ?? ''].flatMap((id) => tasks.get(id) ?? [])
+    const named = [...task.dependsOn, task.supersededBy ?? ''].flatMap((id) => tasks.get(id) ?? [])
+    const needed = [...named, ...(waitsForAutoFix(task) ? line(task.id) : [])]
     const asked = task.status === 'cancelled' ? ofGoals(goal.id) : escalations(task.id)
     const own = { runs: runs(task.id), merges: merges(task.id), escalations: asked }
     return waitingOn({ ...facts, ...own, task, goal, tasks: needed })

@@ -9,7 +9,7 @@ import type { Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
 import { loopText } from '../../domain/loop.ts'
 import { phaseWords, type Run } from '../../domain/run.ts'
-import type { Lane, Task } from '../../domain/task.ts'
+import { taskEnded, type Lane, type Task } from '../../domain/task.ts'
 import { waitEnd, type Recovery } from '../../store/recovery.ts'
 
 export interface TaskFacts {
@@ -215,6 +215,7 @@ const continuations: Readonly<Record<string, string>> = {
   needs_rework_in_place_retry: 'it starts again on its own work',
   edited_by_person: 'it starts again with what you changed',
   needs_rework: 'a new task continues its work',
+  auto_fix_ended: 'the task that was to correct it ended without a result',
   setup_or_bootstrap_retry_from_blocked: 'its set-up is tried again',
   policy_allowed_paths_adjusted_from_blocked: 'it starts again, and the changed paths are allowed',
 }
@@ -237,9 +238,22 @@ const allowText = ({ id }: Task, run: Run | undefined): string => {
   return `to allow them: unstuck edit ${id} ${options} --why "…" --retry; `
 }
 
+/** The living task that corrects this one, or that continues a task which did. */
+const correctorOf = ({ id }: Task, tasks: readonly Task[]): Task | undefined =>
+  tasks
+    .filter(({ rework }) => rework?.parent === id)
+    .map((child) => (taskEnded(child.status) ? correctorOf(child, tasks) : child))
+    .find((task) => task !== undefined)
+
+const autoFixWait = (task: Task, tasks: readonly Task[]): WaitingOn | undefined => {
+  const corrector = correctorOf(task, tasks)
+  if (corrector === undefined) return undefined
+  return { owner: 'cycle manager', text: `its work could not land yet; ${named(corrector, task.goalId)} corrects it` }
+}
+
 /** The work did not pass; when the wait ends the queue decides how the task continues. */
-const reworkWait = ({ task, runs }: TaskFacts): WaitingOn | undefined => {
-  if (task.retry === null) return undefined
+const reworkWait = ({ task, tasks, runs }: TaskFacts): WaitingOn | undefined => {
+  if (task.retry === null) return autoFixWait(task, tasks)
   const { count, limit, reason } = task.retry
   const last = runs.filter(({ taskId }) => taskId === task.id).at(-1)
   const evidence = last?.errorMeta?.evidence ?? ''

@@ -1,0 +1,26 @@
+/** A new task that continues the work of another one: it has its parent's rules, checks and dependencies. Pure. */
+import type { ReworkKind, Task } from '../../domain/task.ts'
+import type { NewTask } from '../../store/task.ts'
+
+export interface Continuation extends Pick<NewTask, 'id' | 'number' | 'title' | 'instructions'> {
+  kind: ReworkKind
+  /** Why the parent did not pass. */
+  because: string
+  harness?: string | undefined
+  lane?: Task['lane'] | undefined
+  /** Added to the parent's. */
+  priority: number
+}
+
+export const continuingTask = (parent: Task, given: Continuation): NewTask => {
+  const { goalId, role, allowedPaths, deniedPaths, commands, originalCommands, commandSource, dependsOn } = parent
+  const { targetArea, model, engineId, contextFiles, kind } = parent
+  const { id, number, title, instructions, because } = given
+  return {
+    ...{ id, goalId, number, title, instructions },
+    ...{ role, allowedPaths, deniedPaths, commands, originalCommands, commandSource, dependsOn },
+    ...{ targetArea, model, engineId, contextFiles, kind, lane: given.lane ?? parent.lane },
+    ...{ harness: given.harness ?? parent.harness, priority: parent.priority + given.priority },
+    rework: { parent: parent.id, depth: (parent.rework?.depth ?? 0) + 1, because, kind: given.kind },
+  }
+}
