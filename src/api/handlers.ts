@@ -59,6 +59,7 @@ import type { Conforming, Handlers } from './call.ts'
 import type { ExplainView } from './contract.ts'
 import type { Logins } from './logins.ts'
 import { grantHandlers } from './grant-handlers.ts'
+import { hostHandlers } from './host-handlers.ts'
 import { recoverySummary } from './proposal-summary.ts'
 import { runToolHandlers } from './run-tool-handlers.ts'
 import { sessionHandlers } from './session-handlers.ts'
@@ -311,6 +312,7 @@ export const handlersOf = (parts: HandlerParts) => {
     ...reads(parts),
     ...changes(parts),
     ...grantHandlers(parts.context),
+    ...hostHandlers(parts.context),
     ...runToolHandlers(parts.context),
     ...sessionHandlers(parts.logins, parts.port),
   }

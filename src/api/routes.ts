@@ -9,6 +9,7 @@ import * as entities from './responses/entities.ts'
 import * as grants from './responses/grants.ts'
 import { notificationSchema, retriedDelivery } from './responses/notifications.ts'
 import * as inbox from './responses/inbox.ts'
+import { hostRoutes } from './host-routes.ts'
 import { change, list, ofRun, open, read } from './route-rows.ts'
 import { requeue } from './responses/requeue.ts'
 import * as runTools from './responses/run-tool-responses.ts'
@@ -100,6 +101,7 @@ export const routes = {
     views.reportSchema,
   ),
   doctor: read('/doctor', 'The invariants, checked on the live store', none, views.doctorSchema),
+  ...hostRoutes,
   snapshots: read('/snapshots', 'Snapshots that can be restored', none, z.array(entities.snapshotSchema)),
   agents: read('/agents', 'The executor slots', none, z.array(entities.agent)),
   listGoals: list('/goals', 'Goals', contract.goalsQuery, entities.goalSchema),

@@ -31,6 +31,10 @@ export const allowedEnvironment = (
 
 const isPackageFolder = (folder: string): boolean => /(^|\/)node_modules\/\.bin\/?$/.test(normalize(folder))
 
+/** The folders of a PATH without those of packages, which belong to one project. */
+export const outerFolders = (path: string): string[] =>
+  path.split(delimiter).filter((folder) => folder !== '' && !isPackageFolder(folder))
+
 /** Environment of a command: the workspace's own tools come first, and those of other projects are not on the PATH. */
 export const commandEnvironment = (
   workspace: string,
@@ -39,7 +43,6 @@ export const commandEnvironment = (
   added: Record<string, string> = {},
 ): Record<string, string> => {
   const kept = allowedEnvironment(source, extraNames, added)
-  const folders = (kept.PATH ?? '').split(delimiter).filter((folder) => folder !== '' && !isPackageFolder(folder))
   const own = [join(workspace, 'node_modules', '.bin'), join(workspace, '.venv', 'bin')]
-  return { ...kept, PATH: [...own, ...folders].join(delimiter) }
+  return { ...kept, PATH: [...own, ...outerFolders(kept.PATH ?? '')].join(delimiter) }
 }

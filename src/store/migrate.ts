@@ -24,6 +24,7 @@ import { migration as goalExport } from './migrations/0018-goal-export.ts'
 import { migration as agentQuestion } from './migrations/0019-agent-question.ts'
 import { migration as config } from './migrations/0020-config.ts'
 import { migration as loop } from './migrations/0021-loop.ts'
+import { migration as recent } from './migrations/0026-recent.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -46,6 +47,7 @@ export const migrations: readonly string[] = [
   agentQuestion,
   config,
   loop,
+  recent,
 ]
 
 const uniqueViolation = '23505'

@@ -365,6 +365,7 @@ create table recovery (
   constraint recovery_scope_check CHECK ((scope = ANY (ARRAY['launch'::text, 'run'::text, 'task'::text, 'goal'::text]))),
   constraint recovery_status_check CHECK ((status = ANY (ARRAY['acting'::text, 'success'::text, 'failed'::text])))
 );
+CREATE INDEX recovery_by_time ON public.recovery USING btree (started_at);
 CREATE INDEX recovery_of_task ON public.recovery USING btree (task_id, started_at);
 
 create table recovery_execution (
@@ -486,6 +487,7 @@ create table run (
   constraint run_state_check CHECK ((state = ANY (ARRAY['running'::text, 'success'::text, 'failed'::text, 'cancelled'::text]))),
   constraint run_stop_asked_check CHECK ((stop_asked = 'cancelled'::text))
 );
+CREATE INDEX run_by_end ON public.run USING btree (ended_at);
 CREATE UNIQUE INDEX run_one_running_per_task ON public.run USING btree (task_id) WHERE (state = 'running'::text);
 CREATE INDEX run_running ON public.run USING btree (agent_id) WHERE (state = 'running'::text);
 

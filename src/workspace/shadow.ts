@@ -5,7 +5,7 @@
  */
 import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { goalExports } from '../domain/export-folder.ts'
+import { contextExports, goalExports } from '../domain/export-folder.ts'
 import type { Repository } from './repository-types.ts'
 import { git, gitLine } from './git.ts'
 import type { GitOptions } from './git.ts'
@@ -60,7 +60,7 @@ export const ownerExcludes = async (repository: Repository): Promise<string> => 
   const place: GitOptions = { cwd: repository.root, owner: 'user', okCodes: [0, 1, 128] }
   const global = await gitLine(['config', '--type=path', '--get', 'core.excludesFile'], place)
   const local = await textOf(join(repository.commonDir, 'info', 'exclude'))
-  return `${global === '' ? '' : await textOf(global)}\n${local}\n${goalExports.ignored}\n`
+  return `${global === '' ? '' : await textOf(global)}\n${local}\n${goalExports.ignored}\n${contextExports.ignored}\n`
 }
 
 /** The paths of a repository's shadow, whether or not it exists. */

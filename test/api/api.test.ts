@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type {
+  DoctorView,
   DiffView,
   Goal,
   GoalRequest,
@@ -19,6 +20,7 @@ import type {
 import { openapiPath } from '../../src/api/openapi.ts'
 import { routes, type Route } from '../../src/api/routes.ts'
 import { errorTable } from '../../src/errors.ts'
+import type { HostContext } from '../../src/runtime/agent/host-snapshot.ts'
 import { standardTask, until } from '../hostile/scene.ts'
 import { openApiScene, routeOf, type ApiScene, type RawCall } from './scene.ts'
 
@@ -92,6 +94,8 @@ describe('every answer is what the table says', () => {
     inbox: () => ({ path: '/inbox' }),
     report: () => ({ path: '/report?since=2020-01-01T00:00:00Z' }),
     doctor: () => ({ path: '/doctor' }),
+    hostNeofetch: () => ({ path: '/system/host/neofetch' }),
+    hostContext: () => ({ path: '/system/host/context' }),
     getConfig: () => ({ path: '/config' }),
     snapshots: () => ({ path: '/snapshots' }),
     agents: () => ({ path: '/agents' }),
@@ -189,6 +193,27 @@ describe('every answer is what the table says', () => {
     expect(count).toBe(Object.keys(routes).length)
     for (const [, found] of text.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g))
       expect(Object.keys(document.components.schemas)).toContain(found)
+  })
+})
+
+describe('the machine of the engine', () => {
+  const get = async <T>(path: string): Promise<T> => JSON.parse((await scene.call({ path })).text) as T
+
+  test('GET /system/host/neofetch gives its output, or why there is none', async () => {
+    const { available, output, message } = await get<{ available: boolean; output?: string; message?: string }>(
+      '/system/host/neofetch',
+    )
+    expect(available ? output : message).toMatch(available ? /\w/ : /neofetch/)
+    expect(available ? message : output).toBeUndefined()
+  })
+
+  test('GET /system/host/context takes the snapshot once, with the versions of the tools', async () => {
+    const first = await get<HostContext>('/system/host/context')
+    const again = await get<HostContext>('/system/host/context')
+    expect(again).toEqual({ refreshed: false, snapshot: first.snapshot })
+    expect(again.snapshot.tools['node']).toMatch(/^\d+\.\d+/)
+    const doctor = await get<DoctorView>('/doctor')
+    expect(doctor.checks.find(({ name }) => name === 'this machine')?.detail).toContain(again.snapshot.host.os)
   })
 })
 

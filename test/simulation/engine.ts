@@ -287,6 +287,7 @@ const contextOf = (world: World, self: Incarnation, wake: () => void): Context =
       db: world.hooks.db(dbOf(world, self, step), world),
       ports: {
         ...{ processes: processesOf(world, self, step), git: gitOf(world, step), files: filesOf(world, self) },
+        host: { facts: () => ({ os: 'Sim', kernel: 'sim 1', arch: 'sim', cpu: undefined, memory: '1.0 GiB' }) },
         notify: {
           sendOver: () => step('notify.send', () => ({ ok: true as const })),
           readPresses: () => step('notify.read', () => ({ ok: true as const, tokens: [] })),

@@ -1,6 +1,8 @@
 /** The simulated world of one seed: everything that the engine can reach, and what an engine's death leaves behind. */
 import { createHash } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
 import { configSchema, type Config } from '../../src/config-schema.ts'
+import { roles } from '../../src/domain/task.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import type { Files } from '../../src/runtime/core/files.ts'
 import type { Db, Sql } from '../../src/store/db.ts'
@@ -124,6 +126,14 @@ const configOf = (plan: Plan, change: { maxParallel?: number; transientLimit?: n
       transientLimit: change.transientLimit ?? plan.transientLimit,
     },
   })
+
+/** The instructions of the roles, where the package has them. */
+const shippedTexts = Object.fromEntries(
+  roles.map((role) => [
+    fileURLToPath(new URL(`../../templates/instructions/${role}.md`, import.meta.url)),
+    { text: `You are the ${role}.` },
+  ]),
+)
 
 const tracer = (scheduler: Scheduler) => {
   const hash = createHash('sha256')
@@ -323,6 +333,7 @@ export const createWorld = (plan: Plan, store: SyncStore, hooks: Hooks = noHooks
     {
       ...{ '/state': 'dir', '/cache': 'dir', [sharedDir]: 'dir', [privateDir]: 'dir' },
       ...{ '/bin/claude': { text: '' }, '/bin/codex': { text: '' }, '/bin/tool': { text: '' } },
+      ...shippedTexts,
     },
   )
   return world

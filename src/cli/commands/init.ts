@@ -56,7 +56,7 @@ const init = async (io: Io): Promise<number> => {
     printLine(io, 'Commit it with your repository: git add .unstuck/config.json && git commit -m "Configure unstuck"')
   printLine(
     io,
-    'Roles of `unstuck run --loop` read templates/instructions/<role>.md of the package, or your own .unstuck/instructions/<role>.md.',
+    'Agents read templates/instructions/<role>.md of the package (in a loop, loop/<role>.md), or your own .unstuck/instructions/<role>.md.',
   )
   printLine(io, 'All keys: docs/config.md. Next: unstuck run "<what you want done>"')
   return exitCodes.ok

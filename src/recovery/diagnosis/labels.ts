@@ -205,6 +205,16 @@ export const failureCodes: Record<string, [category: Category, retryable: boolea
 /** The advice for a person whose command failed in this way. */
 export const adviceOf = (action: RecoveryKind): string => nextSteps[action]
 
+/**
+ * Whether such a failure of a check teaches something about the machine: neither a command line that is wrong everywhere, nor what the output
+ * only claims.
+ */
+export const isOfMachine = (label: string): boolean =>
+  Object.entries(labels).some(
+    ([name, { infra, action }]) =>
+      name === label && infra && action !== 'drop_command' && !claims.some((claim) => claim === name),
+  )
+
 /** Whether the environment has to change, not the repository's files. False for a label of another kind of evidence. */
 export const isInfra = (label: string): boolean =>
   Object.entries(labels).some(([name, { infra }]) => name === label && infra)

@@ -1,5 +1,6 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { briefLimit, buildBrief, cutWithNote, type BriefInput } from './brief.ts'
+import { briefLimit, buildBrief, cutWithNote, linesWithin, type BriefInput } from './brief.ts'
 
 const input = (
   { allowedPaths = ['src/**'], deniedPaths = [], ...task }: Partial<BriefInput['task']> = {},
@@ -17,7 +18,8 @@ const input = (
     ...task,
   } as BriefInput['task'],
   roleText: 'role',
-  hostText: 'host',
+  hostLines: ['host'],
+  lateFailures: [],
   failures: [],
   runDir: '/run',
   ...more,
@@ -33,6 +35,30 @@ describe('cut', () => {
     const text = cutWithNote('x'.repeat(1_000), 100)
     const missing = Number(/\[(\d+) characters left out\]$/.exec(text)?.[1])
     expect(text.indexOf('\n') + missing).toBe(1_000)
+  })
+})
+
+describe('lines within a limit', () => {
+  test('are whole, and name what has no room', () => {
+    const lines = ['os: linux', `ports: ${'4'.repeat(30)}`, `shell: ${'s'.repeat(30)}`, 'cpu: two']
+    expect(linesWithin(lines, 200)).toBe(lines.join('\n'))
+    expect(linesWithin(lines, 50)).toBe(`os: linux\nports: ${'4'.repeat(8)}…\n[left out: shell, cpu]`)
+  })
+  test('one long line first empties nothing', () => {
+    const text = linesWithin(['x'.repeat(5_000), 'cpu: two', 'shell: bash'], 350)
+    expect(text).toMatch(/^x{100,}…\ncpu: two\nshell: bash$/)
+    expect(linesWithin(['x'.repeat(5_000)], 350)).toMatch(/^x{349}…$/)
+  })
+  test('never take more than that', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.string({ maxLength: 200 }), { maxLength: 12 }),
+        fc.integer({ min: 60, max: 600 }),
+        (lines, limit) => {
+          expect(linesWithin(lines, limit).length).toBeLessThanOrEqual(limit)
+        },
+      ),
+    )
   })
 })
 
@@ -54,7 +80,7 @@ describe('the brief', () => {
     expect(buildBrief(input({ commands: [] }))).not.toContain('clean checkout')
   })
   test('has no empty part, and takes the requirement where a task says nothing', () => {
-    const text = buildBrief(input({ instructions: '', commands: [] }, { hostText: ' ' }))
+    const text = buildBrief(input({ instructions: '', commands: [] }, { hostLines: [] }))
     expect(text).not.toContain('## This machine')
     expect(text).not.toContain('## Earlier attempts')
     expect(text).not.toContain('decide whether')
@@ -67,14 +93,39 @@ describe('the brief', () => {
     const text = buildBrief(
       input(
         { instructions: huge, allowedPaths: [huge], commands: [huge], hint },
-        { roleText: huge, hostText: huge, failures: [huge] },
+        { roleText: huge, hostLines: [huge], lateFailures: [huge], failures: [huge] },
       ),
     )
     expect(text.length).toBeLessThanOrEqual(briefLimit)
-    for (const title of ['Your role', 'This machine', 'Earlier attempts', 'Task: The title', 'Rules'])
-      expect(text).toContain(`## ${title}`)
+    const titles = [
+      'Your role',
+      'This machine',
+      'Failed on this machine lately',
+      'Earlier attempts',
+      'Task: The title',
+      'Rules',
+    ]
+    for (const title of titles) expect(text).toContain(`## ${title}`)
     expect(text).toContain(`A person says: ${hint}\n`)
-    expect(text.match(/characters left out\]/g)).toHaveLength(5)
+    expect(text.match(/characters left out\]/g)).toHaveLength(4)
+    // Of lists, lines are left out, and a line is shortened.
+    expect(text.match(/…$/gm)).toHaveLength(2)
+  })
+})
+
+describe('long instructions of a role', () => {
+  const own = 'y'.repeat(3_000)
+  test('are whole where the task leaves room', () => {
+    expect(buildBrief(input({}, { roleText: own, failures: ['a'.repeat(6_000)] }))).toContain(own)
+  })
+  test('do not take the room of the earlier attempts', () => {
+    const long = 't'.repeat(5_900)
+    const failure = 'a'.repeat(1_400)
+    const text = buildBrief(input({ instructions: long }, { roleText: 'y'.repeat(9_000), failures: [failure] }))
+    expect(text.length).toBeLessThanOrEqual(briefLimit)
+    expect(text).toContain(failure)
+    expect(text).toContain(long)
+    expect(/y+/.exec(text)?.[0].length).toBeGreaterThan(2_500)
   })
 })
 
@@ -93,7 +144,7 @@ describe('the brief of a turn of a loop', () => {
   test('gives the role room for its instructions, and keeps to the limit when everything is long', () => {
     const long = 'word '.repeat(5_000)
     expect(buildBrief(turn({ roleText: 'x'.repeat(3_400) }))).toContain('x'.repeat(3_400))
-    const everything = { roleText: long, hostText: long, failures: [long], turnLines: [long] }
+    const everything = { roleText: long, hostLines: [long], lateFailures: [long], failures: [long], turnLines: [long] }
     const brief = buildBrief(input({ instructions: long, hint: long }, everything))
     expect(brief.length).toBeLessThanOrEqual(briefLimit)
     for (const part of ['Your role', 'Earlier attempts', 'Hint', 'Your turn', 'Rules'])

@@ -7,10 +7,14 @@ import type { Task } from '../../domain/task.ts'
 
 export const briefLimit = 12_000
 
-const caps = { role: 950, host: 550, failures: 1_500, person: 1_030, task: 6_500, rules: 1_400, proposal: 900 } as const
+const caps = {
+  ...{ role: 950, host: 550, late: 350, failures: 1_500 },
+  ...{ person: 1_030, task: 6_150, rules: 1_400, proposal: 900 },
+} as const
 /** In a loop the role has more to read, and the goal is in a file beside the reports. */
-const loopCaps = { ...caps, role: 3_500, task: 2_400, rules: 1_200, turn: 1_750 } as const
-/** Characters for earlier attempts where the other parts leave room. */
+const loopCaps = { ...caps, role: 3_500, task: 2_050, rules: 1_200, turn: 1_750 } as const
+/** Characters for the instructions of a role and for earlier attempts, where the other parts leave room. */
+const longestRole = 3_500
 const longestFailures = 5_000
 
 /** The text within `limit` characters, with a note of how many were cut. */
@@ -21,6 +25,29 @@ export const cutWithNote = (text: string, limit: number): string => {
   return text.slice(0, keep) + note(text.length - keep)
 }
 
+const shortened = (line: string, limit: number): string =>
+  line.length <= limit ? line : `${line.slice(0, limit - 1)}…`
+
+/** Lines begin with the name of what they are about. */
+const nameOf = (line: string): string => shortened(line.split(':', 1)[0] ?? '', 24)
+
+/**
+ * Whole lines within `limit` characters, the first ones first. A line that would take the place of the others is shortened, so that one long line
+ * never empties the part. Lines without room are named.
+ */
+export const linesWithin = (lines: readonly string[], limit: number): string => {
+  const all = lines.join('\n')
+  if (all.length <= limit) return all
+  const short = lines.map((line) => shortened(line, Math.floor(limit / Math.min(lines.length, 3))))
+  for (let kept = short.length; kept > 0; kept -= 1) {
+    const names = short.slice(kept).map(nameOf).join(', ')
+    const note = names === '' ? [] : [`[left out: ${names}]`]
+    const text = [...short.slice(0, kept), ...note].join('\n')
+    if (text.length <= limit) return text
+  }
+  return cutWithNote(all, limit)
+}
+
 export interface BriefInput {
   goal: Goal
   task: Task
@@ -28,7 +55,10 @@ export interface BriefInput {
   allowedPaths: string[]
   deniedPaths: string[]
   roleText: string
-  hostText: string
+  /** About the machine, the most important first. */
+  hostLines: string[]
+  /** What failed on this machine lately, in any task, the most important first. */
+  lateFailures: string[]
   /** The turn of a loop: where it is, its reports, what is left open. */
   turnLines?: string[]
   /** What the agent may write, in place of the paths of the task. */
@@ -42,6 +72,9 @@ export interface BriefInput {
 
 const section = (title: string, body: string, limit: number): string =>
   body.trim() === '' ? '' : cutWithNote(`## ${title}\n${body.trim()}`, limit)
+
+const listSection = (title: string, lines: readonly string[], limit: number): string =>
+  section(title, linesWithin(lines, limit - `## ${title}\n`.length), limit)
 
 const cleanCheckout =
   'They run in a clean checkout of your changes: files that git ignores are missing there, except for packages that a lockfile names.'
@@ -75,10 +108,23 @@ const pathRulesOf = (input: BriefInput): string => {
     .join('\n')
 }
 
+/** Of the characters that the other parts leave, the role gets what the earlier attempts do not need at least. */
+const roleRoom = (input: BriefInput, left: number): number => {
+  const { length } = section('Earlier attempts', input.failures.join('\n\n'), caps.failures)
+  const needed = length === 0 ? 0 : length + 2
+  return Math.max(caps.role, Math.min(longestRole, left - needed))
+}
+
+const lengthOf = (parts: readonly string[]): number => parts.join('\n\n').length + 2
+
 export const buildBrief = (input: BriefInput): string => {
   const { proposalFile, turnLines = [] } = input
-  const most = turnLines.length === 0 ? { ...caps, turn: 0 } : loopCaps
-  const before = [section('Your role', input.roleText, most.role), section('This machine', input.hostText, caps.host)]
+  const isTurn = turnLines.length > 0
+  const most = isTurn ? loopCaps : { ...caps, turn: 0 }
+  const machine = [
+    listSection('This machine', input.hostLines, caps.host),
+    listSection('Failed on this machine lately', input.lateFailures, caps.late),
+  ]
   const after = [
     section('Hint', input.task.hint === null ? '' : `A person says: ${input.task.hint}`, caps.person),
     section(
@@ -90,17 +136,9 @@ export const buildBrief = (input: BriefInput): string => {
     section('Rules', pathRulesOf(input), most.rules),
     ...(proposalFile === undefined ? [] : [section('Broken environment', proposalText(proposalFile), caps.proposal)]),
   ]
-  const left = briefLimit - [...before, ...after].join('\n\n').length - 2
-  const room = Math.max(caps.failures, Math.min(longestFailures, left))
-  const parts = [...before, section('Earlier attempts', input.failures.join('\n\n'), room), ...after]
+  const left = briefLimit - lengthOf([...machine, ...after])
+  const role = section('Your role', input.roleText, isTurn ? most.role : roleRoom(input, left))
+  const room = Math.max(caps.failures, Math.min(longestFailures, left - role.length - 2))
+  const parts = [role, ...machine, section('Earlier attempts', input.failures.join('\n\n'), room), ...after]
   return cutWithNote(parts.filter((part) => part !== '').join('\n\n'), briefLimit)
-}
-
-export const defaultRoleText: Record<Task['role'], string> = {
-  worker:
-    'You implement one task in this repository, unattended. No person follows your work: decide, do the work, and stop when it is done.',
-  tester: 'You write and repair tests for one task, unattended. Test what was asked; do not weaken existing tests.',
-  docser: 'You write documentation for one task, unattended. Change documentation only.',
-  planner: 'You split a goal into tasks.',
-  judge: 'You review one change.',
 }

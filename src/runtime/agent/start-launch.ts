@@ -16,15 +16,16 @@ import type { DetectedCapabilities } from '../harness/detected-capabilities.ts'
 import { currentLoginStamp } from '../harness/accounts.ts'
 import { deniedTexts, effectiveTexts } from '../core/effective-paths.ts'
 import { isConfined } from './confined-launch.ts'
-import { buildBrief, defaultRoleText } from './brief.ts'
+import { buildBrief } from './brief.ts'
+import { briefContext } from './brief-context.ts'
 import type { NextLaunch } from './next-launch.ts'
 import { firstCorrections } from './first-corrections.ts'
-import { preparedBriefLines, readPrepared } from './prepared.ts'
 import { recordRefsBefore } from './refs-before.ts'
 import { packageVariables } from '../core/package-variables.ts'
-import { portLines, portVariables } from '../core/reserved-ports.ts'
+import { portVariables } from '../core/reserved-ports.ts'
 import { passedVariables, saveProgress, workTreeOf, type RunContext } from '../core/run-context.ts'
 import { earlierReport } from './progress-summary.ts'
+import { taskInstructions } from './role-instructions.ts'
 import { turnBrief } from './turn-brief.ts'
 import { toolServerFor, toolVariables } from './tool-server-for.ts'
 
@@ -32,27 +33,21 @@ const graceMs = 5_000
 const lineMaxBytes = 1024 * 1024
 const logMaxBytes = 64 * 1024 * 1024
 
-const hostText = (runContext: RunContext): string =>
-  [
-    `os: ${process.platform} ${process.arch}; node ${process.versions.node}`,
-    ...preparedBriefLines(readPrepared(runContext)),
-    ...portLines(runContext.ports),
-  ].join('\n')
-
 /** Where the agent of a run puts its proposal. */
 export const proposalFile = ({ paths }: Pick<RunContext, 'paths'>): string => join(paths.agentDir, 'recovery.json')
 
-const promptOf = (runContext: RunContext, launch: Launch): string => {
+const promptOf = async (runContext: RunContext, launch: Launch): Promise<string> => {
   if ((launch.resumeSession !== null || launch.ask !== undefined) && launch.hint !== null) return launch.hint
   const { loop } = runContext.run
-  const brief = buildBrief({
+  return buildBrief({
+    ...(await briefContext(runContext)),
     goal: runContext.goal,
     task: runContext.task,
     allowedPaths: runContext.fence ?? runContext.task.allowedPaths,
     deniedPaths: deniedTexts(runContext),
-    roleText: defaultRoleText[runContext.task.role],
-    ...(loop === null ? {} : turnBrief(runContext, loop)),
-    hostText: hostText(runContext),
+    ...(loop === null
+      ? { roleText: taskInstructions(runContext.context, runContext.task.role) }
+      : turnBrief(runContext, loop)),
     failures: [launch.hint ?? '', earlierReport(runContext) ?? ''].filter((text) => text !== ''),
     runDir: runContext.paths.agentDir,
     // In a loop only the tester proposes, and its instructions say how.
@@ -60,13 +55,12 @@ const promptOf = (runContext: RunContext, launch: Launch): string => {
       ? { proposalFile: proposalFile(runContext) }
       : {}),
   })
-  return brief
 }
 
-const writePrompt = (runContext: RunContext, launch: Launch): { prompt: string; promptFile: string } => {
+const writePrompt = async (runContext: RunContext, launch: Launch): Promise<{ prompt: string; promptFile: string }> => {
   const { context, paths } = runContext
   const { files } = context.ports
-  const prompt = promptOf(runContext, launch)
+  const prompt = await promptOf(runContext, launch)
   const promptFile = join(paths.root, `prompt-${launch.number}.md`)
   files.mkdirSync(paths.agentDir, { recursive: true })
   files.writeFileSync(promptFile, prompt)
@@ -80,13 +74,13 @@ const modelOf = ({ context, harness, run, task }: RunContext): string | null | u
   return run.harness === task.harness ? (task.model ?? harness.model) : harness.model
 }
 
-const lineOf = (runContext: RunContext, launch: Launch, can: Capabilities): LaunchLine => {
+const lineOf = async (runContext: RunContext, launch: Launch, can: Capabilities): Promise<LaunchLine> => {
   const { harness, driver, paths, task } = runContext
   const toolServer = toolServerFor(runContext, can)
   const model = modelOf(runContext)
   return driver.launch({
     can,
-    ...writePrompt(runContext, launch),
+    ...(await writePrompt(runContext, launch)),
     workspace: workTreeOf(runContext),
     runDir: paths.agentDir,
     addDirs: launch.corrections.addDirs,
@@ -197,7 +191,7 @@ const shimAtGate = async (runContext: RunContext, launch: Launch, can: Capabilit
   files.rmSync(dir, { recursive: true, force: true })
   // Only what this launch writes is a proposal: a file from before was read, or nobody knows who wrote it.
   files.rmSync(proposalFile(runContext), { recursive: true, force: true })
-  const line = lineOf(runContext, launch, can)
+  const line = await lineOf(runContext, launch, can)
   for (const { path, text } of line.files ?? []) files.writeFileSync(path, text, { mode: 0o600 })
   // The refs must be read before the agent runs. It waits at the gate, so they can be read while the shim starts.
   const [shim] = await Promise.all([

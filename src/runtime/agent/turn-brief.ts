@@ -2,7 +2,7 @@
 import { turnText, type LoopRole, type LoopState } from '../../domain/loop.ts'
 import type { RunContext } from '../core/run-context.ts'
 import type { BriefInput } from './brief.ts'
-import { roleInstructions } from './role-instructions.ts'
+import { loopInstructions } from './role-instructions.ts'
 
 const ownFiles: Record<Exclude<LoopRole, 'worker'>, string> = {
   planner: 'the plan',
@@ -35,7 +35,7 @@ export const turnBrief = (
   runContext: RunContext,
   loop: LoopState,
 ): Pick<BriefInput, 'roleText' | 'turnLines'> & { writes?: string[] } => ({
-  roleText: roleInstructions(runContext.context, loop.role),
+  roleText: loopInstructions(runContext.context, loop.role),
   turnLines: turnLines(runContext, loop),
   ...(loop.role === 'worker' ? {} : { writes: writesLines(runContext, loop.role) }),
 })

@@ -59,6 +59,7 @@ import { openRepository } from '../../workspace/repository.ts'
 import { directoryIdentity } from '../../workspace/directory-identity.ts'
 import { layView, revertFiles, viewChanges } from '../../workspace/view.ts'
 import { dropSnapshot, keepAgentCommits, listSnapshots, takeSnapshot } from '../../workspace/snapshot.ts'
+import { hostFacts } from '../../platform/host-facts.ts'
 import { realFiles, type Files } from './files.ts'
 
 const realProcesses = {
@@ -144,7 +145,10 @@ const realGit = {
 
 const realNotify = { buttonTokenHash, newButtonToken, ntfyToken, readPresses, sendOver }
 
+const realHost = { facts: hostFacts }
+
 export type Notify = typeof realNotify
+export type Host = typeof realHost
 export type Processes = typeof realProcesses
 export type Git = typeof realGit
 
@@ -153,6 +157,10 @@ export interface Ports {
   git: Git
   files: Files
   notify: Notify
+  host: Host
 }
 
-export const realPorts: Ports = { processes: realProcesses, git: realGit, files: realFiles, notify: realNotify }
+export const realPorts: Ports = {
+  ...{ processes: realProcesses, git: realGit, files: realFiles, notify: realNotify },
+  host: realHost,
+}

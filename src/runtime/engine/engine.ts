@@ -23,6 +23,7 @@ import type { TargetPolls } from '../landing/land-goal.ts'
 import { releaseEndedRuns } from './retention.ts'
 import { createMerger, createNotifier, createSideJob, safely, type SideJob } from './side-jobs.ts'
 import { createUnusedPathsJob } from './unused-paths.ts'
+import { createContextExportJob } from './export-context.ts'
 import { createGoalExportJob, exportLast, type GoalExportJob } from './export-goals.ts'
 import { createExecutors, dispatch, runContextFor, type Executors } from './dispatch.ts'
 import { agentIdsOf, refuseSharedFolder, identifyEngine } from './engine-identity.ts'
@@ -246,7 +247,12 @@ const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine
   const gracePeriod = createGracePeriod(context, engineId)
   const notifier = createNotifier((taskId) => cancelRunning(context, executors, taskId))
   const exportGoals = createGoalExportJob()
-  const exports = { exportGoals, exporter: createSideJob(exportGoals) }
+  const exportContext = createContextExportJob()
+  const exporter = createSideJob(async (leading) => {
+    await exportGoals(leading)
+    await exportContext(leading)
+  })
+  const exports = { exportGoals, exporter }
   const jobs = { merger: createMerger(), notifier, endUnusedPaths: createUnusedPathsJob(), ...exports }
   const parts = { engineId, gracePeriod, executors, polls: new Map(), ...jobs }
   return roles.includes('control') ? { ...parts, leadership: createLeadership(context, engineId, gracePeriod) } : parts

@@ -4,6 +4,7 @@ import type { Queryable } from '../../store/db.ts'
 import { listLiveGoals } from '../../store/goal.ts'
 import { listRuns } from '../../store/run.ts'
 import { countBreaches } from '../../store/vitals.ts'
+import { hostContext } from '../agent/host-snapshot.ts'
 import { isBranchMoved } from '../landing/goal-branch.ts'
 import type { Context } from '../core/context.ts'
 import { remoteChecks } from '../landing/remote-target.ts'
@@ -57,7 +58,8 @@ const engineChecks = async (db: Queryable): Promise<Check[]> => {
   ]
 }
 
-type CheckedContext = Pick<Context, 'db' | 'repository' | 'stateDir' | 'ports'> & { remote?: Context['remote'] }
+type CheckedContext = Pick<Context, 'db' | 'repository'> &
+  Parameters<typeof hostContext>[0] & { remote?: Context['remote'] }
 
 const goalChecks = async (context: CheckedContext): Promise<Check[]> => {
   const moved: string[] = []
@@ -85,6 +87,16 @@ const privateFile = (files: Files, path: string): Check => {
   return { name: 'the API token is private', ok: (mode & 0o077) === 0, detail: `mode ${mode.toString(8)}` }
 }
 
+/** What agents are told about it, so that a missing tool is seen before a run fails. */
+const hostCheck = async (context: CheckedContext): Promise<Check> => {
+  const { host, tools } = (await hostContext(context)).snapshot
+  const versions = Object.entries(tools).map(([name, version]) => `${name} ${version}`)
+  const detail = [`${host.os}, ${host.kernel}, ${host.arch}`, versions.join(', ') || 'no known tool on the PATH'].join(
+    '; ',
+  )
+  return { name: 'this machine', ok: true, detail }
+}
+
 export const doctor = async (context: CheckedContext): Promise<{ ok: boolean; checks: Check[] }> => {
   const running = await listRuns(context.db, { state: 'running' })
   const checks = [
@@ -92,6 +104,7 @@ export const doctor = async (context: CheckedContext): Promise<{ ok: boolean; ch
     ...(await engineChecks(context.db)),
     ...(await goalChecks(context)),
     privateFile(context.ports.files, join(context.stateDir, 'token')),
+    await hostCheck(context),
     { name: 'runs in progress', ok: true, detail: String(running.length) },
   ]
   return { ok: checks.every((check) => check.ok), checks }
