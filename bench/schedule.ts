@@ -1,7 +1,7 @@
 /**
  * Measures the queue on one PostgreSQL server of its own (without fsync): claimed and ended jobs per second, compared with
- * graphile-worker and pg-boss; the latency of a claim with 1,000 and 100,000 queued tasks; and the time from a task's row to
- * the open gate of its shim in an engine with 100 idle agents. graphile-worker and pg-boss are installed into the cache folder.
+ * graphile-worker and pg-boss; the latency of a claim with 1,000 and 100,000 queued tasks; the cost of a pass of the engine with
+ * 1,000 and 100,000 tasks that ended and nothing to do; and the time from a task's row to the open gate of its shim in an engine with 100 idle agents. graphile-worker and pg-boss are installed into the cache folder.
  * Their jobs are rows that are taken and completed one by one; the jobs of Unstuck are tasks with runs, leases and events.
  * JOBS, CLAIMERS and STARTS in the environment change the numbers.
  */
@@ -27,6 +27,7 @@ import { openRepository } from '../src/workspace/repository.ts'
 import { startServer } from '../test/postgres/server.ts'
 import { activeGoal, agents } from '../test/store/scene.ts'
 import { median, printResult } from './measure.ts'
+import { tickCosts } from './tick.ts'
 
 const jobs = Number(process.env.JOBS ?? 2000)
 const claimers = Number(process.env.CLAIMERS ?? 8)
@@ -75,8 +76,8 @@ const fill = async (db: Db, count: number): Promise<void> => {
   await db.query(sql`analyze task`)
 }
 
-const openOurs = async (url: string, id: string): Promise<Db> => {
-  const db = await openPostgres({ location: parseDatabaseUrl(url, `bench-${id.padStart(12, '0')}`) })
+const openOurs = async (url: string, id: string, mayLead = false): Promise<Db> => {
+  const db = await openPostgres({ location: parseDatabaseUrl(url, `bench-${id.padStart(12, '0')}`), mayLead })
   await migrate(db)
   return db
 }
@@ -125,6 +126,15 @@ const latencies = async (url: string, queued: number): Promise<number[]> => {
   }
   await db.close()
   return found.slice(50)
+}
+
+/** The medians of passes with nothing to do. */
+const idlePasses = async (url: string, ended: number): Promise<{ ms: number; storeMs: number; statements: number }> => {
+  const db = await openOurs(url, `f${ended.toString(16)}`, true)
+  const ticks = await tickCosts(db, ended, 100)
+  await db.close()
+  const of = (key: 'ms' | 'storeMs' | 'statements'): number => median(ticks.map((tick) => tick[key]))
+  return { ms: of('ms'), storeMs: of('storeMs'), statements: of('statements') }
 }
 
 interface Boss {
@@ -277,6 +287,8 @@ const bossPerSecond = await pgBoss(server.url, place)
 const graphilePerSecond = await graphile(server.url, place)
 const few = await latencies(server.url, 1000)
 const many = await latencies(server.url, 100_000)
+const fewEnded = await idlePasses(server.url, 1000)
+const manyEnded = await idlePasses(server.url, 100_000)
 const engine = await startEngine(server.url)
 const local = await startTimes(engine, 'local')
 const direct = await startTimes(engine, 'direct')
@@ -293,6 +305,13 @@ printResult('schedule', {
   claimP99MsAt1k: quantile(few, 0.99),
   claimP50MsAt100k: median(many),
   claimP99MsAt100k: quantile(many, 0.99),
+  tickMsAt1k: fewEnded.ms,
+  tickMsAt100k: manyEnded.ms,
+  tickStoreMsAt1k: fewEnded.storeMs,
+  tickStoreMsAt100k: manyEnded.storeMs,
+  tickStatements: manyEnded.statements,
+  tickOf100kTo1k: manyEnded.storeMs / fewEnded.storeMs,
+  targetTickOf100kTo1k: 1.5,
   startP50Ms: median(local),
   startP99Ms: quantile(local, 0.99),
   directStartP50Ms: median(direct),

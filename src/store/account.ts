@@ -45,6 +45,10 @@ const recordAvailable = async (tx: Queryable, rows: object[], reason: string): P
     await appendEvent(tx, { type: 'account.available', payload: { account, harnesses, reason } })
 }
 
+/** Whether a limit has reset. Asked first, because a pass in which none has must write nothing. */
+export const hasEndedLimit = async (db: Queryable): Promise<boolean> =>
+  (await firstRow(db, sql`select 1 from account_limit where until <= unstuck_now() limit 1`)) !== undefined
+
 /** Deletes limits that have reset. */
 export const dropEndedLimits = async (tx: Queryable): Promise<void> =>
   recordAvailable(

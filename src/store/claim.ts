@@ -58,6 +58,10 @@ const startable = ({ harnesses, standIns }: ClaimRequest) => ({
   replaced: json(standIns ?? {}),
 })
 
+/** Whether any task can be claimed, by some agent. Without one, a pass opens no transaction for its idle agents. */
+export const isTaskReady = async (db: Queryable): Promise<boolean> =>
+  (await firstRow(db, sql`select 1 from task where state = 'queued' and ready limit 1`)) !== undefined
+
 /** The first ready task in the queue that this agent can run and whose areas are free. */
 const candidateFor = (
   tx: Queryable,

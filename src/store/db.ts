@@ -30,11 +30,23 @@ export const sql = (parts: TemplateStringsArray, ...values: unknown[]): Sql => (
 /** Binds any value for `$n::jsonb`: drivers treat bare arrays and strings differently, but JSON text alike. */
 export const json = (value: unknown): string => JSON.stringify(value)
 
-const camel = (name: string): string => name.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase())
+/** Columns have few names, and every row of every table needs them. */
+const camelNames = new Map<string, string>()
+
+const camel = (name: string): string => {
+  const known = camelNames.get(name)
+  if (known !== undefined) return known
+  const made = name.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase())
+  camelNames.set(name, made)
+  return made
+}
 
 /** A row with its column names in camelCase. Timestamps arrive as Date, jsonb as values. */
-export const fromRow = <T>(row: object): T =>
-  Object.fromEntries(Object.entries(row).map(([name, value]) => [camel(name), value])) as T
+export const fromRow = <T>(row: object): T => {
+  const read: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(row)) read[camel(name)] = value
+  return read as T
+}
 
 export const firstRow = async <Row>(db: Queryable, statement: Sql): Promise<Row | undefined> =>
   (await db.query<Row>(statement))[0]

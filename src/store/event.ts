@@ -58,17 +58,18 @@ export interface EventFilter {
  * read first, then whether another transaction is writing. Only then can a gap still be filled; an old gap is from a
  * rollback. A reader that begins at the end begins here, not at the newest event. 0 = there is none.
  */
-export const stableUpTo = async (db: Queryable): Promise<number> => {
+export const stableUpTo = async (db: Queryable, after = 0): Promise<number> => {
   // A sequence that gave no number yet holds the first one it will give.
   const given = await firstRow<{ last: number }>(
     db,
     sql`select (case when is_called then last_value else 0 end)::float8 as last from event_id_seq`,
   )
+  const last = given?.last ?? 0
+  if (last <= after) return last
   const writing = await firstRow(
     db,
     sql`select 1 from pg_locks where relation = 'event'::regclass and mode = 'RowExclusiveLock' and pid <> pg_backend_pid() limit 1`,
   )
-  const last = given?.last ?? 0
   if (writing === undefined) return last
   const hole = await firstRow<{ before: number | null }>(
     db,
@@ -81,7 +82,8 @@ export const stableUpTo = async (db: Queryable): Promise<number> => {
 
 /** Events in the order of their ids; a reader continues after the last one. */
 export const readEvents = async (db: Queryable, filter: EventFilter): Promise<StoredEvent[]> => {
-  const stable = await stableUpTo(db)
+  const stable = await stableUpTo(db, filter.after)
+  if (stable <= filter.after) return []
   const rows = await db.query<object>(sql`
     select * from event
     where id > ${filter.after} and id <= ${stable}

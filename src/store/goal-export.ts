@@ -40,7 +40,7 @@ export interface GoalNews {
 
 /** Goals with events after this one. */
 export const goalsWithEventsAfter = async (db: Queryable, after: number): Promise<GoalNews> => {
-  const upTo = await stableUpTo(db)
+  const upTo = await stableUpTo(db, after)
   if (upTo <= after) return { goals: [], upTo: after, isUrgent: false }
   const rows = await db.query<{ id: string; urgent: boolean }>(
     sql`select goal_id as id, bool_or(starts_with(type, 'goal.') or starts_with(type, 'escalation.')) as urgent from event

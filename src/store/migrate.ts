@@ -25,6 +25,7 @@ import { migration as agentQuestion } from './migrations/0019-agent-question.ts'
 import { migration as config } from './migrations/0020-config.ts'
 import { migration as loop } from './migrations/0021-loop.ts'
 import { migration as recent } from './migrations/0026-recent.ts'
+import { migration as due } from './migrations/0027-due.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -48,6 +49,7 @@ export const migrations: readonly string[] = [
   config,
   loop,
   recent,
+  due,
 ]
 
 const uniqueViolation = '23505'

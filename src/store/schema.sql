@@ -173,6 +173,7 @@ create table goal (
   constraint goal_repo_mode_check CHECK ((repo_mode = ANY (ARRAY['local'::text, 'direct'::text, 'remote'::text]))),
   constraint goal_state_check CHECK ((state = ANY (ARRAY['planning'::text, 'active'::text, 'paused'::text, 'awaiting_human'::text, 'ready'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 );
+CREATE INDEX goal_live ON public.goal USING btree (created_at) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text, 'cancelled'::text]));
 
 create table goal_export (
   goal_id text not null,
@@ -248,6 +249,7 @@ create table merge_entry (
   constraint merge_entry_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'processing'::text, 'merged'::text, 'failed'::text, 'cancelled'::text])))
 );
 CREATE UNIQUE INDEX merge_one_processor_per_goal ON public.merge_entry USING btree (goal_id) WHERE (state = 'processing'::text);
+CREATE INDEX merge_waiting ON public.merge_entry USING btree (number) WHERE (state = ANY (ARRAY['pending'::text, 'processing'::text]));
 
 create table migration (
   number integer not null,
@@ -544,9 +546,8 @@ create table task (
   constraint task_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'blocked'::text, 'cancelled'::text])))
 );
 CREATE INDEX task_claimable ON public.task USING btree (rank, id) WHERE ((state = 'queued'::text) AND ready);
+CREATE INDEX task_due ON public.task USING btree (retry_at) WHERE ((state = 'failed'::text) OR (block_reason = ANY (ARRAY['quota_wait'::text, 'needs_rework'::text])));
 CREATE INDEX task_holding ON public.task USING btree (id) WHERE ((state = 'running'::text) OR (block_reason = 'awaiting_judge'::text));
-CREATE INDEX task_retry ON public.task USING btree (retry_at) WHERE ((state = 'failed'::text) OR (block_reason = 'quota_wait'::text));
-CREATE INDEX task_rework_due ON public.task USING btree (retry_at) WHERE (block_reason = 'needs_rework'::text);
 
 create view agent_view as
  SELECT agent.id,

@@ -6,8 +6,14 @@ import type { ProcessWorld } from './processes.ts'
 
 type Node = { kind: 'dir' } | { kind: 'file'; text: string; writtenAt?: number }
 
-const absent = (path: string): Error =>
-  Object.assign(new Error(`ENOENT: no such file or directory, '${path}'`), { code: 'ENOENT' })
+/** Without a stack: the runtime asks for thousands of files that are not there, and nobody reads where. */
+const absent = (path: string): Error => {
+  const depth = Error.stackTraceLimit
+  Error.stackTraceLimit = 0
+  const error = new Error(`ENOENT: no such file or directory, '${path}'`)
+  Error.stackTraceLimit = depth
+  return Object.assign(error, { code: 'ENOENT' })
+}
 
 const inTree = (files: ReadonlyMap<string, string>, path: string): Node | undefined => {
   if (path === '') return { kind: 'dir' }

@@ -1,18 +1,16 @@
 /**
- * `npm run simulate -- --seed N [--seeds M] [--steps K] [--without e1,f2] [--planted name] [--verbose]`: runs seeds and
- * says what was simulated. The first seed that breaks a promise is made as small as it gets, and the command that replays it
- * is printed. Ends with status 1 then.
+ * `npm run simulate -- --seed N [--seeds M] [--processes P] [--steps K] [--without e1,f2] [--planted name] [--verbose] [--keep]`: runs
+ * seeds, in several processes side by side if asked, and says what was simulated. A seed that breaks a promise is made as small
+ * as it gets, and the command that replays it is printed. Ends with status 1 then.
  */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { parseArgs } from 'node:util'
-import { openSyncStore, type SyncStore } from './pglite-sync.ts'
-import { makePlan, without } from './plan.ts'
-import { planted } from './planted.ts'
-import { runPlan, type Outcome } from './run.ts'
-import { shrink } from './shrink.ts'
-import { noHooks, type Hooks } from './world.ts'
+import { openSyncStore } from './pglite-sync.ts'
+import { runSeed, type SeedResult, type Wanted } from './seed.ts'
 
 const usage =
-  'npm run simulate -- --seed N [--seeds M] [--steps K] [--without e1,f2] [--planted name] [--verbose] [--keep]'
+  'npm run simulate -- --seed N [--seeds M] [--processes P] [--steps K] [--without e1,f2] [--planted name] [--verbose] [--keep]'
 
 const read = () => {
   try {
@@ -20,6 +18,7 @@ const read = () => {
       options: {
         seed: { type: 'string', default: '1' },
         seeds: { type: 'string', default: '1' },
+        processes: { type: 'string', default: '1' },
         steps: { type: 'string', default: '400000' },
         without: { type: 'string', default: '' },
         planted: { type: 'string' },
@@ -35,9 +34,11 @@ const read = () => {
 }
 
 const values = read()
-for (const name of ['seed', 'seeds', 'steps'] as const) {
-  if (/^\d+$/.test(values[name])) continue
-  process.stderr.write(`--${name} is a number, not "${values[name]}"\nusage: ${usage}\n`)
+for (const name of ['seed', 'seeds', 'processes', 'steps'] as const) {
+  if (/^\d+$/.test(values[name]) && (name !== 'processes' || Number(values[name]) > 0)) continue
+  process.stderr.write(
+    `--${name} is a ${name === 'processes' ? 'positive ' : ''}number, not "${values[name]}"\nusage: ${usage}\n`,
+  )
   process.exit(2)
 }
 if (values.help) {
@@ -45,77 +46,86 @@ if (values.help) {
   process.exit(0)
 }
 
+const wanted: Wanted = {
+  steps: Number(values.steps),
+  without: values.without.split(',').filter((name) => name !== ''),
+  planted: values.planted,
+  verbose: values.verbose,
+  keep: values.keep,
+}
+
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
-const hooksOf = (name: string | undefined): Hooks => {
-  if (name === undefined) return noHooks
-  const bug = planted.find((candidate) => candidate.name === name)
-  if (bug === undefined)
-    throw new Error(`no planted bug "${name}"; there are: ${planted.map((known) => known.name).join(', ')}`)
-  return bug.hooks()
-}
-
-const names = new Set(values.without.split(',').filter((name) => name !== ''))
-
-const runSeed = (seed: number, store: SyncStore): Promise<Outcome> =>
-  runPlan(without(makePlan(String(seed)), names), store, {
-    hooks: hooksOf(values.planted),
-    steps: Number(values.steps),
-    ...(values.verbose ? { each: say } : {}),
-  })
-
-const report = async (seed: number, store: SyncStore, outcome: Outcome): Promise<void> => {
-  say(`seed ${seed} breaks a promise at step ${outcome.steps}`)
-  say(`  ${outcome.violation?.promise}: ${outcome.violation?.text}`)
-  const small = await shrink(
-    { seed: String(seed), start: names, hooks: () => hooksOf(values.planted), steps: Number(values.steps) },
-    store,
-  )
-  say(`  last events of the smallest case (${small.runs} runs to find it):`)
-  for (const line of small.outcome.recent.slice(-60)) say(`    ${line.slice(0, 300)}`)
-  say(`  ${small.outcome.violation?.promise}: ${small.outcome.violation?.text}`)
-  const bug = values.planted === undefined ? '' : ` --planted ${values.planted}`
-  say(`replay: npm run simulate -- --seed ${seed}${bug} --without ${[...small.without].join(',')} --verbose`)
-}
-
-const main = async (): Promise<number> => {
+const createTotal = () => {
   const begun = performance.now()
-  const store = await openSyncStore()
-  const total = { seeds: 0, transitions: 0, steps: 0, virtualMs: 0 }
-  const faults = new Map<string, number>()
+  const total = { seeds: 0, failed: 0, transitions: 0, steps: 0, virtualMs: 0 }
+  const faults: Record<string, number> = {}
   const ends: Record<string, number> = {}
-  let failed = 0
-  for (let seed = Number(values.seed); seed < Number(values.seed) + Number(values.seeds); seed += 1) {
-    const outcome = await runSeed(seed, store)
-    total.seeds += 1
-    total.transitions += outcome.transitions
-    total.steps += outcome.steps
-    total.virtualMs += outcome.virtualMs
-    for (const [kind, count] of outcome.faults) faults.set(kind, (faults.get(kind) ?? 0) + count)
-    for (const [state, count] of Object.entries(outcome.ends)) ends[state] = (ends[state] ?? 0) + count
-    if (outcome.violation === undefined) continue
-    failed += 1
-    if (values.keep)
-      say(`seed ${seed}: ${outcome.violation.promise}: ${outcome.violation.text.split('\n').slice(0, 4).join(' | ')}`)
-    else {
-      await report(seed, store, outcome)
-      break
-    }
+  const add = (to: Record<string, number>, counts: Record<string, number>): void => {
+    for (const [name, count] of Object.entries(counts)) to[name] = (to[name] ?? 0) + count
   }
-  await store.close()
-  const seconds = (performance.now() - begun) / 1000
-  say(
-    JSON.stringify({
-      ...{ seeds: total.seeds, failed, transitions: total.transitions, events: total.steps },
-      ...{
-        virtualHours: Math.round(total.virtualMs / 36_000) / 100,
-        faults: Object.fromEntries([...faults].sort(([a], [b]) => (a < b ? -1 : 1))),
-        goals: ends,
-      },
-      ...{ seconds: Math.round(seconds * 10) / 10, transitionsPerSecond: Math.round(total.transitions / seconds) },
-    }),
-  )
-  return failed === 0 ? 0 : 1
+  return {
+    failed: () => total.failed,
+    add: (result: SeedResult): void => {
+      total.seeds += 1
+      total.failed += result.broken.length > 0 ? 1 : 0
+      for (const key of ['transitions', 'steps', 'virtualMs'] as const) total[key] += result[key]
+      add(faults, result.faults)
+      add(ends, result.ends)
+      for (const line of result.broken) say(line)
+    },
+    report: (): void => {
+      const { seeds, failed, transitions, steps, virtualMs } = total
+      const seconds = (performance.now() - begun) / 1000
+      const inOrder = (counts: Record<string, number>): object =>
+        Object.fromEntries(Object.entries(counts).sort(([one], [other]) => (one < other ? -1 : 1)))
+      say(
+        JSON.stringify({
+          ...{ seeds, failed, transitions, events: steps, virtualHours: Math.round(virtualMs / 36_000) / 100 },
+          ...{ faults: inOrder(faults), goals: inOrder(ends), seconds: Math.round(seconds * 10) / 10 },
+          transitionsPerSecond: Math.round(transitions / seconds),
+        }),
+      )
+    },
+  }
 }
 
-process.exitCode = await main()
+const total = createTotal()
+/** The next seed; undefined = none is left, or one has broken a promise. */
+const createSeeds = () => {
+  let next = Number(values.seed)
+  const end = next + Number(values.seeds)
+  return (): number | undefined => {
+    if (next === end || (total.failed() > 0 && !wanted.keep)) return undefined
+    next += 1
+    return next - 1
+  }
+}
+const nextSeed = createSeeds()
+
+const runHere = async (): Promise<void> => {
+  const store = await openSyncStore()
+  for (let seed = nextSeed(); seed !== undefined; seed = nextSeed()) total.add(await runSeed(seed, store, wanted))
+  await store.close()
+}
+
+/** A seed at work when another one breaks a promise still comes to its end, so both are told. */
+const runElsewhere = async (): Promise<void> => {
+  const child = fork(`${import.meta.dirname}/seed-process.ts`)
+  const ended = once(child, 'exit').then(([status, signal]) => {
+    throw new Error(`a process of the simulation ended: ${signal ?? `exit status ${status}`}`)
+  })
+  // Only a process that ends before its last seed is an error.
+  ended.catch(() => undefined)
+  for (let seed = nextSeed(); seed !== undefined; seed = nextSeed()) {
+    child.send({ seed, wanted })
+    const [result] = (await Promise.race([once(child, 'message'), ended])) as [SeedResult]
+    total.add(result)
+  }
+  child.kill()
+}
+
+const processes = Math.min(Number(values.processes), Math.max(1, Number(values.seeds)))
+await (processes === 1 ? runHere() : Promise.all(Array.from({ length: processes }, runElsewhere)))
+total.report()
+process.exitCode = total.failed() === 0 ? 0 : 1

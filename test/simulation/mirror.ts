@@ -117,6 +117,8 @@ export const createMirror = (store: SyncStore): Mirror => {
   return {
     tables,
     look: (touched) => {
+      if (![...touched].some((table) => table === 'engine' || selects[table] !== undefined))
+        return { changes: [], events: [] }
       const rows = store.query({ text: statementFor(touched), values: [from, String(lastEvent)] }) as {
         of: string
         id: string

@@ -132,6 +132,5 @@ export const runPlan = async (plan: Plan, store: SyncStore, options: SimulationO
     ...{ recent: world.recent(), ends },
   }
   world.letGo()
-  await store.forget()
   return outcome
 }

@@ -138,15 +138,24 @@ const shippedTexts = Object.fromEntries(
 const tracer = (scheduler: Scheduler) => {
   const hash = createHash('sha256')
   const recent: string[] = []
+  let unhashed = ''
+  const flush = (): void => {
+    hash.update(unhashed)
+    unhashed = ''
+  }
   return {
     trace: (text: string): void => {
       const line = `${(scheduler.now() / 1000).toFixed(3)} ${text}`
-      hash.update(line).update('\n')
+      unhashed += `${line}\n`
+      if (unhashed.length > 20_000) flush()
       recent.push(line)
       if (recent.length > 400) recent.splice(0, 200)
     },
     recent: () => recent,
-    fingerprint: () => hash.copy().digest('hex'),
+    fingerprint: () => {
+      flush()
+      return hash.copy().digest('hex')
+    },
   }
 }
 
@@ -171,13 +180,9 @@ const traitsOf = (text: string): Traits => {
 const storePart = (world: World, store: SyncStore) => {
   const mirror = createMirror(store)
   world.tables = mirror.tables
-  let setTo = ''
   const touched = new Set<string>()
   const setClock = (): void => {
-    const now = new Date(world.wall().getTime() + world.offsets.store).toISOString()
-    if (now === setTo) return
-    store.simple(`set unstuck.now = '${now}'`)
-    setTo = now
+    store.setClock(world.wall().getTime() + world.offsets.store)
   }
   const look = (): void => {
     if (touched.size === 0) return
@@ -204,8 +209,6 @@ const storePart = (world: World, store: SyncStore) => {
     rollback: () => {
       store.simple('rollback')
       touched.clear()
-      // What was set in it is gone with it.
-      setTo = ''
     },
     written: look,
   }

@@ -5,7 +5,7 @@
 import { landCommand } from '../landing/goal-branch.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
-import { dropEndedLimits } from '../../store/account.ts'
+import { dropEndedLimits, hasEndedLimit } from '../../store/account.ts'
 import { messageOf } from '../../errors.ts'
 import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
 import { getGoal, listLiveGoals, moveGoal } from '../../store/goal.ts'
@@ -174,7 +174,7 @@ const reportFailure = async (
 
 /** One pass over every live goal: takes the steps that belong to no run or merge. */
 export const runCycle = async (context: Context, polls: TargetPolls): Promise<void> => {
-  await context.db.transaction(dropEndedLimits)
+  if (await hasEndedLimit(context.db)) await context.db.transaction(dropEndedLimits)
   await requeueDue(context, pathDecisions)
   const tipOf = cachedTips(context)
   for (const goal of await listLiveGoals(context.db)) {

@@ -7,7 +7,7 @@ import type { Goal } from '../../domain/goal.ts'
 import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import { idleAgents } from '../../store/agent.ts'
-import { claimTask, type Claim, type ClaimRequest } from '../../store/claim.ts'
+import { claimTask, isTaskReady, type Claim, type ClaimRequest } from '../../store/claim.ts'
 import { recordHeartbeat } from '../../store/engine.ts'
 import { appendEvent } from '../../store/event.ts'
 import { getGoal } from '../../store/goal.ts'
@@ -116,7 +116,7 @@ export const dispatch = async (context: Context, executors: Executors, engineId:
   }
   for (const agentId of agents) {
     if (executors.draining || context.stopping.aborted) return
-    if (!(await admit(context, executors, engineId))) return
+    if (!(await admit(context, executors, engineId)) || !(await isTaskReady(context.db))) return
     const free = await launchableNow(context, harnesses)
     const launchable = { harnesses: free, standIns: standInsFor(context, harnesses, free) }
     const claim = await claimFor(context, executors, agentId, launchable)
