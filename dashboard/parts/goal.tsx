@@ -93,6 +93,15 @@ export const GoalHead = ({ goal, whole, question }: GoalActionsProps & { whole: 
         <CommandLine text={goal.mergeCommand} />
       </>
     )}
+    {goal.landing.target?.state === 'failed' && (
+      <>
+        <p>
+          <span className="badge warn">fails on {visible(goal.targetBranch ?? 'your branch')}</span>{' '}
+          <SafeText text={goal.landing.target.detail} />
+        </p>
+        {goal.landing.target.taskId !== null && <CommandLine text={`unstuck revert ${goal.landing.target.taskId}`} />}
+      </>
+    )}
     {question === undefined && <GoalActions goal={goal} />}
   </article>
 )

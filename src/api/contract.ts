@@ -237,6 +237,7 @@ export type {
   ChecksView,
   DiffView,
   DoctorView,
+  Reverted,
   ExplainView,
   GoalView,
   Health,

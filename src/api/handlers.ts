@@ -20,6 +20,7 @@ import { answerQuestions } from '../runtime/people/answer-many.ts'
 import { answerQuestion } from '../runtime/people/answer-question.ts'
 import { showAlwaysChange } from '../runtime/people/approve-always.ts'
 import { approveTask } from '../runtime/people/approve.ts'
+import { revertTask } from '../runtime/people/revert-task.ts'
 import { lastReport } from '../runtime/agent/run-tools.ts'
 import { runPaths, type Context } from '../runtime/core/context.ts'
 import { requestEdit } from '../runtime/people/edit-task.ts'
@@ -268,6 +269,7 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     landGoal: async ({ id }) => landGoal(context, id),
     cancelGoal: async ({ id }) => cancelGoal(context, id, engine.cancelRunning),
     retryTask: async ({ id, body }) => shownTask(context, await retryTask(context, id, body)),
+    revertTask: async ({ id, body: { by } }) => revertTask(context, id, by),
     approveTask: async ({ id }) => shownTask(context, await approveTask(context, id)),
     editTask: async ({ id, body: { why, by, ...fields } }) =>
       shownTask(context, await requestEdit(context, id, fields, { why, by })),

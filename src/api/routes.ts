@@ -194,6 +194,12 @@ export const routes = {
     null,
     entities.taskSchema,
   ),
+  revertTask: change(
+    '/tasks/:id/revert',
+    'Undoes the work of a landed task on its target branch, with a new commit',
+    contract.actorRequest,
+    views.reverted,
+  ),
   editTask: {
     ...change(
       '/tasks/:id',

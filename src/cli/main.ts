@@ -47,6 +47,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   'give-back': () => import('./commands/give-back.ts'),
   cancel: () => import('./commands/cancel.ts'),
   land: () => import('./commands/land.ts'),
+  revert: () => import('./commands/revert.ts'),
   pause: () => import('./commands/pause.ts'),
   resume: () => import('./commands/resume.ts'),
   restore: () => import('./commands/restore.ts'),

@@ -93,6 +93,7 @@ const failureCases = (stored: Stored, task: TaskView): FailureCase[] => {
       status: run.errorMeta.source === 'execution' ? ('failed' as const) : ('blocked(needs_rework)' as const),
       ...{ taskId: task.id, failure: failureOf(run.errorMeta), commands: commandsThen(task, run) },
       runs: [...earlier, ...own.slice(0, index + 1).map(comparable)],
+      solvesConflict: task.rework?.kind === 'conflict',
       ...{ depth: task.rework?.depth ?? 0, hasChild: after.at(-1)?.reason === 'rework_child_already_exists' },
     }
     return decisionsAfter(after).map((count) => ({

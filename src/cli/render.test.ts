@@ -14,7 +14,14 @@ const recovery = (status: ReportView['recovered'][number]['status']) => ({
 
 it('counts a recovery in progress neither as helpful nor as useless', () => {
   const report: ReportView = {
-    ...{ since: '2026-11-24T20:00:00.000Z', until: '2026-11-24T21:00:00.000Z', landed: [], ready: [], waiting: [] },
+    ...{
+      since: '2026-11-24T20:00:00.000Z',
+      until: '2026-11-24T21:00:00.000Z',
+      landed: [],
+      ready: [],
+      failing: [],
+      waiting: [],
+    },
     recovered: (['success', 'success', 'failed', 'acting', 'acting', 'acting'] as const).map(recovery),
     ...{ reworked: [], retrying: [], suggestions: [], spent: { tokens: 0, costUsd: 0, seconds: 0 } },
   }

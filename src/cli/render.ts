@@ -68,12 +68,18 @@ const outcomeText = (outcome: ReportView['landed'][number]['outcome']): string =
 const stillFailingLine = (paint: Paint, red: GoalView['stillFailing']): string[] =>
   red.length === 0 ? [] : [`  ${paint.warn('still failing, as before the work:')} ${safe(failuresText(red))}`]
 
+const failingTargetLine = (paint: Paint, { landing: { target } }: GoalView): string[] => {
+  if (target?.state !== 'failed') return []
+  const undo = target.taskId === null ? '' : `; to undo it: ${paint.bold(`unstuck revert ${target.taskId}`)}`
+  return [`  ${paint.bad(safe(target.detail))}${undo}`]
+}
+
 /** Says where the finished work is. "Landed" means that it is on the user's branch. */
 const landingLines = (paint: Paint, goal: GoalView): string[] => {
   if (goal.mergeCommand !== null)
     return [`  ready to land on ${safe(goal.targetBranch ?? 'a branch of yours')}: ${paint.bold(goal.mergeCommand)}`]
   return goal.state === 'done' && goal.targetBranch !== null
-    ? [paint.good(`  landed on ${safe(goal.targetBranch)}`)]
+    ? [paint.good(`  landed on ${safe(goal.targetBranch)}`), ...failingTargetLine(paint, goal)]
     : []
 }
 
@@ -160,6 +166,11 @@ export const reportLines = (paint: Paint, report: ReportView): string[] => [
     `  ${paint.good('+')} ${safe(entry.title)} ${paint.dim((entry.commit ?? '').slice(0, 12))}${outcomeText(entry.outcome)}`,
     ...stillFailingLine(paint, entry.stillFailing).map((text) => `  ${text}`),
   ]),
+  ...(report.failing.length === 0 ? [] : [`Failing on your branch since it landed: ${report.failing.length}`]),
+  ...report.failing.map(
+    (entry) =>
+      `  ${paint.bad('✗')} ${safe(entry.title)}: ${safe(entry.detail)}${entry.command === null ? '' : `; to undo it: ${paint.bold(entry.command)}`}`,
+  ),
   `Ready to land on your branch: ${report.ready.length}`,
   ...report.ready.map((entry) => `  ${safe(entry.title)}: ${paint.bold(entry.command)}`),
   recoveredText(report.recovered),

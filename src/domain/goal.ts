@@ -48,6 +48,21 @@ export interface BrokenBranch {
 /** Attempts to restore a branch before a person is asked. */
 export const restoreAttempts = 3
 
+export const targetCheckStates = ['pending', 'passed', 'failed', 'unknown'] as const
+
+/** The checks of the user's branch after a goal has landed there. */
+export interface TargetCheck {
+  /** `unknown`: they could not run, or the machine was at fault. */
+  state: (typeof targetCheckStates)[number]
+  /** The commit that is checked, and one of the branch before the goal landed. */
+  commit: string
+  base: string
+  /** The check that fails, and the task whose work made it fail; null = it passed, or no task was found. */
+  command: string | null
+  taskId: string | null
+  detail: string
+}
+
 /** The progress of a goal from its own branch to the user's. */
 export interface GoalLanding {
   /** A person ordered the landing, whatever `autoMerge` says. */
@@ -64,6 +79,8 @@ export interface GoalLanding {
   refused: LandingRefusal | null
   /** Set while the goal branch is missing or misplaced: no task of the goal starts or merges, and the goal does not land. */
   broken: BrokenBranch | null
+  /** Null before the goal has landed. */
+  target: TargetCheck | null
 }
 
 export const notLanding: GoalLanding = {
@@ -71,6 +88,7 @@ export const notLanding: GoalLanding = {
   tries: 0,
   refused: null,
   broken: null,
+  target: null,
 }
 
 export interface Goal {

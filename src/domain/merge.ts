@@ -17,6 +17,8 @@ export interface MergeEntry {
   failures: number
   /** The commit on the goal branch; null before the merge. */
   landedCommit: string | null
+  /** The commit on the user's branch with which a person reverted it; null = none. */
+  revertedCommit: string | null
   detail: string
   version: number
   createdAt: Date

@@ -66,6 +66,15 @@ export type Action =
   | { type: 'ask_paths'; name: 'ASK_ABOUT_PATHS'; paths: string[]; attempt: number }
   /** Runs a command that the agent proposed and that the owner or a person approved, then the checks. */
   | ({ type: 'run_proposed'; name: 'RUN_PROPOSED_COMMAND' } & RunProposed)
+  /** A new task solves the conflict in a workspace of its own. */
+  | {
+      type: 'auto_fix'
+      name: 'AUTO_FIX_CONFLICT'
+      onto: string
+      conflicts: string[]
+      failed?: string
+      because: string
+    }
   /** The task is redone on a base that contains the commit which its work conflicted with. */
   | { type: 'run_again'; name: 'RUN_ON_NEWER_BASE'; onto: string; because: string }
   | {
@@ -100,6 +109,7 @@ export const scopeOf = {
   run_proposed: 'run',
   wait: 'task',
   switch_harness: 'task',
+  auto_fix: 'goal',
   run_again: 'goal',
 } as const satisfies Record<Action['type'], Scope>
 
@@ -134,6 +144,8 @@ export type PostCondition =
   | { type: 'tests_kept' }
   /** Everything that the work weakened is restored, or the task names it. */
   | { type: 'checks_kept' }
+  /** No conflict marker is left in these files. */
+  | { type: 'markers_gone'; paths: string[] }
   /** The rules of the task allow every change of these paths. */
   | { type: 'paths_allowed'; paths: string[] }
   /** The relaunched turn leaves a change. */
@@ -255,6 +267,8 @@ export const actionKeyOf = (action: Action): string => {
       return `harness:${action.harness}`
     case 'run_proposed':
       return `proposed:${action.proposal}:${action.step}`
+    case 'auto_fix':
+      return `${action.name} on ${action.onto}`
     case 'run_again':
       return `run again on ${action.onto}`
     case 'wait':

@@ -31,7 +31,15 @@ const factsOf = ({ code = 'test_failure', failure, limits: own, ...more }: Given
   const [category, retryable] = failureCodes[code] ?? ['model', false]
   return {
     ...{ status: 'blocked(needs_rework)', taskId: 't-1', commands: ['npm test', 'npm run lint'] },
-    ...{ runs: [run('one')], past: [], allowable: [], hasChild: false, depth: 0, mayDropExplicit: true },
+    ...{
+      runs: [run('one')],
+      past: [],
+      allowable: [],
+      hasChild: false,
+      solvesConflict: false,
+      depth: 0,
+      mayDropExplicit: true,
+    },
     ...more,
     failure: {
       failureCode: code,
@@ -243,6 +251,14 @@ describe('a task whose work did not pass', () => {
     expect(decide({ ...outside, past: past('suppressed', 2) })).toEqual({
       ...{ kind: 'cancel', reason: 'policy_violation_rework_suppressed_exhausted' },
     })
+  })
+
+  it('conflict_autofix_needs_rework_suppressed: its parent does the work again when a conflict was not solved', () => {
+    const solves = { solvesConflict: true }
+    expect(decide(solves)).toMatchObject({ kind: 'requeue', reason: 'needs_rework_in_place_retry' })
+    const given = { kind: 'cancel', reason: 'conflict_autofix_needs_rework_suppressed' }
+    expect(decide({ ...solves, past: past('in_place', 5) })).toEqual(given)
+    expect(decide({ ...solves, code: 'no_actionable_changes' })).toEqual(given)
   })
 
   it('rework_child_already_exists: is cancelled when another task continues it already', () => {

@@ -65,6 +65,8 @@ export interface RequeueFacts {
   allowable: readonly string[]
   /** Whether a task that continues this one exists and has not been cancelled. */
   hasChild: boolean
+  /** Whether the task solves a conflict of another one, which does its work again when this one is given up. */
+  solvesConflict: boolean
   /** How many tasks this one continues. */
   depth: number
   limits: RequeueLimits
@@ -218,11 +220,16 @@ const suppress = (facts: RequeueFacts): RequeueDecision | undefined => {
     : { kind: 'cancel', reason: 'policy_violation_rework_suppressed_exhausted' }
 }
 
+/** No task continues one that solves a conflict: its parent does the work again, and knows what was merged first. */
+const giveUpConflict = ({ solvesConflict }: RequeueFacts): RequeueDecision | undefined =>
+  solvesConflict ? { kind: 'cancel', reason: 'conflict_autofix_needs_rework_suppressed' } : undefined
+
 /** In order: the first row that gives a decision applies. */
 const rules: readonly Rule[] = [
   { choose: ({ limits, failure }) => (isOff(limits) ? ask(failure.failureCode) : undefined) },
   { choose: adjustChecks },
   { choose: widenPaths },
+  { choose: (facts) => (facts.failure.retryable ? undefined : giveUpConflict(facts)) },
   { choose: ({ failure }) => (failure.retryable ? undefined : ask(failure.failureCode)) },
   {
     choose: ({ runs, limits }) =>
@@ -231,6 +238,7 @@ const rules: readonly Rule[] = [
   { of: 'failed', choose: retryFailed },
   { choose: retrySetup },
   { choose: retryInPlace },
+  { choose: giveUpConflict },
   { choose: suppress },
   { choose: ({ hasChild }) => (hasChild ? { kind: 'cancel', reason: 'rework_child_already_exists' } : undefined) },
   { choose: ({ limits, failure }) => (limits.reworkDepth === 0 ? ask(failure.failureCode) : undefined) },

@@ -57,6 +57,22 @@ export const listUnendedGoals = async (db: Queryable): Promise<Goal[]> =>
   ).map((row) => fromRow<Goal>(row))
 
 /** Goals that have not ended: what the engine reads in every pass must not grow with its history. */
+/** Goals that have landed and whose target is not checked yet, in the order in which they landed. */
+export const goalsToCheck = async (db: Queryable): Promise<Goal[]> =>
+  (
+    await db.query<object>(
+      sql`select * from goal where landing -> 'target' ->> 'state' = 'pending' order by ended_at, id`,
+    )
+  ).map((row) => fromRow<Goal>(row))
+
+/** Landed goals of which it was found since then that a check fails on their target. */
+export const goalsWithFailingTarget = async (db: Queryable, since: Date): Promise<Goal[]> =>
+  (
+    await db.query<object>(
+      sql`select * from goal where landing -> 'target' ->> 'state' = 'failed' and changed_at >= ${since} order by ended_at, id`,
+    )
+  ).map((row) => fromRow<Goal>(row))
+
 export const listLiveGoals = async (db: Queryable): Promise<Goal[]> =>
   (
     await db.query<object>(

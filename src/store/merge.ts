@@ -49,6 +49,11 @@ export const relocateMerge = async (tx: Queryable, { id }: MergeEntry, landedCom
   await tx.query(sql`update merge_entry set landed_commit = ${landedCommit}, version = version + 1 where id = ${id}`)
 }
 
+/** Stores the commit with which a person undid the merged work on their branch. */
+export const recordRevert = async (tx: Queryable, { id }: MergeEntry, commit: string): Promise<void> => {
+  await tx.query(sql`update merge_entry set reverted_commit = ${commit}, version = version + 1 where id = ${id}`)
+}
+
 /**
  * Moves an entry along its flow table and records the event. A claim counts as an attempt, an unexpected error as a
  * failure.

@@ -146,3 +146,16 @@ export const countRecoveries = async (db: Queryable, goalIds: readonly string[])
   )
   return new Map(rows.map(({ task, n }) => [task, n]))
 }
+
+/** Decides the recovery that made an AutoFix task of this one, when that task ends. */
+export const resolveAutoFix = async (
+  tx: Queryable,
+  taskId: string,
+  status: 'success' | 'failed',
+  detail: string,
+): Promise<void> => {
+  const open = await tx.query<{ id: string }>(
+    sql`select id from recovery where task_id = ${taskId} and status = 'acting' and action ->> 'type' = 'auto_fix'`,
+  )
+  for (const { id } of open) await resolveRecovery(tx, id, status, detail)
+}

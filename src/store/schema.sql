@@ -167,13 +167,14 @@ create table goal (
   created_at timestamp with time zone not null default unstuck_now(),
   changed_at timestamp with time zone not null default unstuck_now(),
   ended_at timestamp with time zone,
-  landing jsonb not null default '{"asked": false, "tries": 0, "broken": null, "refused": null, "outdated": false, "sentBack": false, "unverified": false}'::jsonb,
+  landing jsonb not null default '{"asked": false, "tries": 0, "broken": null, "target": null, "refused": null, "outdated": false, "sentBack": false, "unverified": false}'::jsonb,
   grants jsonb not null default '[]'::jsonb,
   constraint goal_pkey PRIMARY KEY (id),
   constraint goal_repo_mode_check CHECK ((repo_mode = ANY (ARRAY['local'::text, 'direct'::text, 'remote'::text]))),
   constraint goal_state_check CHECK ((state = ANY (ARRAY['planning'::text, 'active'::text, 'paused'::text, 'awaiting_human'::text, 'ready'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 );
 CREATE INDEX goal_live ON public.goal USING btree (created_at) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text, 'cancelled'::text]));
+CREATE INDEX goal_target_check ON public.goal USING btree (ended_at, id) WHERE (((landing -> 'target'::text) ->> 'state'::text) = ANY (ARRAY['pending'::text, 'failed'::text]));
 
 create table goal_export (
   goal_id text not null,
@@ -241,6 +242,7 @@ create table merge_entry (
   created_at timestamp with time zone not null default unstuck_now(),
   changed_at timestamp with time zone not null default unstuck_now(),
   failures integer not null default 0,
+  reverted_commit text,
   constraint merge_entry_pkey PRIMARY KEY (id),
   constraint merge_entry_run_id_key UNIQUE (run_id),
   constraint merge_entry_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),

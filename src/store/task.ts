@@ -30,6 +30,7 @@ import { expireAgentQuestion } from './escalation.ts'
 import { appendEvent, storeNow } from './event.ts'
 import { freeAreas, lockGoal, moveDependents, refreshReady } from './goal.ts'
 import { pathsGrantedTo } from './path-grant.ts'
+import { resolveAutoFix } from './recovery.ts'
 
 type TaskRow = Omit<Task, 'place' | 'retry'> & {
   state: TaskState
@@ -190,12 +191,14 @@ const endAutoFix = async (db: Queryable, ended: Task): Promise<void> => {
   if (parent === undefined) return
   if (ended.status === 'cancelled') {
     const retry = { reason: autoFixEnded, at: await storeNow(db), count: 1, limit: 1 }
+    await resolveAutoFix(db, parent.id, 'failed', `task ${ended.number} ended without a result`)
     mustSucceed(await postponeTask(db, parent, retry))
     // The parent does the work again, so its loss is not the goal's.
     await db.query(sql`update task set superseded_by = ${parent.id} where id = ${ended.id}`)
     return
   }
   const payload = { reason: 'superseded_by_rework', child: ended.number, childId: ended.id }
+  await resolveAutoFix(db, parent.id, 'success', `task ${ended.number} corrected the work, and it was merged`)
   mustSucceed(await moveTask(db, parent, 'superseded', { supersededBy: ended.id, payload }))
   await moveDependents(db, parent.goalId, { from: parent.id, to: ended.id })
   await endAutoFix(db, { ...ended, rework: parent.rework })

@@ -5,8 +5,8 @@
 import { join } from 'node:path'
 import { AppError } from '../errors.ts'
 import { changesBetween } from './changes.ts'
-import { readCommit } from './commit.ts'
-import type { Integration, Repository } from './repository-types.ts'
+import { readCommit, type CommitFields } from './commit.ts'
+import type { Integration, MergedTree, Repository } from './repository-types.ts'
 import { fieldsOf, git, gitLine, objectName, refName } from './git.ts'
 import { inRepository } from './refs.ts'
 import { commonDirOf } from './repository.ts'
@@ -53,7 +53,10 @@ export const ensureGoalBranch = async (
 }
 
 /** Three-way merge of trees without rename detection, because a change must not move to a path that is not permitted. */
-const mergeTrees = async (shadow: Shadow, trees: { base: string; ours: string; theirs: string }): Promise<GitMerge> => {
+const mergeTrees = async (
+  shadow: Shadow,
+  trees: { base: string; ours: string; theirs: string },
+): Promise<MergedTree> => {
   const place = { ...inShadow(shadow), variables: { GIT_AUTHOR_DATE: '@0 +0000', GIT_COMMITTER_DATE: '@0 +0000' } }
   // git 2.39 has no option for the merge base, so the trees get commits with exactly one possible merge base.
   const wrap = async (tree: string, parents: string[]): Promise<string> =>
@@ -86,11 +89,6 @@ const wandered = async (
   return lost.length > 0 ? lost : beyond
 }
 
-interface GitMerge {
-  tree: string
-  conflicts: string[]
-}
-
 const identityOf = (line: string): { name: string; email: string; date: string } => {
   const match = /^(.*) <(.*)> (\d+ [+-]\d+)$/.exec(line)
   return {
@@ -101,19 +99,37 @@ const identityOf = (line: string): { name: string; email: string; date: string }
   }
 }
 
+interface Pick {
+  commit: string
+  onto: string
+}
+
+const parentOf = ({ parents }: CommitFields, commit: string): string => {
+  const [parent] = parents
+  if (parent === undefined || parents.length > 1) throw new Error(`${commit} does not have exactly one parent`)
+  return parent
+}
+
+/** The tree of `onto` with the change of one commit. Where both changed the same lines, conflict markers are left in the file. */
+export const mergedTree = async (shadow: Shadow, { commit, onto }: Pick): Promise<MergedTree> => {
+  const source = await readCommit(shadow, commit)
+  const [base, ours] = [await readCommit(shadow, parentOf(source, commit)), await readCommit(shadow, onto)]
+  return mergeTrees(shadow, { base: base.tree, ours: ours.tree, theirs: source.tree })
+}
+
+/** The tree of `onto` without the change of one commit that is below it. */
+export const revertedTree = async (shadow: Shadow, { commit, onto }: Pick): Promise<MergedTree> => {
+  const source = await readCommit(shadow, commit)
+  const [theirs, ours] = [await readCommit(shadow, parentOf(source, commit)), await readCommit(shadow, onto)]
+  return mergeTrees(shadow, { base: source.tree, ours: ours.tree, theirs: theirs.tree })
+}
+
 /** Puts one commit onto `onto`: unchanged if that is its parent, else rebased with the same message, author and dates. */
-export const integrate = async (shadow: Shadow, request: { commit: string; onto: string }): Promise<Integration> => {
+export const integrate = async (shadow: Shadow, request: Pick): Promise<Integration> => {
   const source = await readCommit(shadow, request.commit)
-  const parent = source.parents[0]
-  if (parent === undefined || source.parents.length > 1)
-    throw new Error(`${request.commit} does not have exactly one parent`)
-  if (parent === objectName(request.onto)) return { ok: true, commit: request.commit, rebased: false }
-  const trees = {
-    base: (await readCommit(shadow, parent)).tree,
-    ours: (await readCommit(shadow, request.onto)).tree,
-    theirs: source.tree,
-  }
-  const merged = await mergeTrees(shadow, trees)
+  if (parentOf(source, request.commit) === objectName(request.onto))
+    return { ok: true, commit: request.commit, rebased: false }
+  const merged = await mergedTree(shadow, request)
   if (merged.conflicts.length > 0) return { ok: false, conflicts: merged.conflicts }
   const author = identityOf(source.author)
   const committer = identityOf(source.committer)

@@ -8,6 +8,8 @@ export interface BranchCommit {
   commit: string
   /** Null for a root commit. */
   parent: string | null
+  /** First line of the message. */
+  subject: string
   trailers: Record<string, string>
 }
 
@@ -25,7 +27,9 @@ export const commitsBetween = async (
     .map((entry) => {
       const end = entry.indexOf('\n')
       const [commit = '', parent = ''] = entry.slice(0, end).split(' ')
-      return { commit, parent: parent === '' ? null : parent, trailers: trailersOf(entry.slice(end + 1)) }
+      const message = entry.slice(end + 1)
+      const subject = message.split('\n', 1)[0] ?? ''
+      return { commit, parent: parent === '' ? null : parent, subject, trailers: trailersOf(message) }
     })
 }
 

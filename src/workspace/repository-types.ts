@@ -67,6 +67,12 @@ export interface CommitRequest {
   trailers: Record<string, string>
 }
 
+/** `conflicts`: paths in which both sides changed the same lines. */
+export interface MergedTree {
+  tree: string
+  conflicts: string[]
+}
+
 export type Integration = { ok: true; commit: string; rebased: boolean } | { ok: false; conflicts: string[] }
 
 export type FastForward =

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { Run } from '../../src/domain/run.ts'
 import type { Task, TaskStatus } from '../../src/domain/task.ts'
-import { startAutoFix, autoFixRefusal } from '../../src/runtime/landing/auto-fix.ts'
+import { startAutoFix, autoFixRefusal, type AutoFix } from '../../src/runtime/landing/auto-fix.ts'
 import { waitingOn } from '../../src/runtime/people/waiting-on.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { mustSucceed, sql } from '../../src/store/db.ts'
@@ -37,7 +37,9 @@ const succeed = async (id: string): Promise<Run> => {
 const statusOf = async (id: string): Promise<TaskStatus> => (await opened.store.task(id)).status
 
 /** Two tasks, the second after the first, and the AutoFix task of the first. */
-const scene = async (): Promise<{ goal: string; parent: string; dependent: string; fix: string }> => {
+const scene = async (
+  kind: AutoFix['kind'] = 'conflict',
+): Promise<{ goal: string; parent: string; dependent: string; fix: string }> => {
   const { store, contextOf, newGoal } = opened
   const { goal, tasks } = await newGoal(2)
   const [parent = '', dependent = ''] = tasks
@@ -49,7 +51,7 @@ const scene = async (): Promise<{ goal: string; parent: string; dependent: strin
       tx,
       { task: (await getTask(tx, parent)) as Task, run },
       {
-        ...{ kind: 'conflict', title: '[AutoFix-Conflict] PR #1: Task 1', instructions: 'solve it', priority: 90 },
+        ...{ kind, title: '[AutoFix-Conflict] PR #1: Task 1', instructions: 'solve it', priority: 90 },
         ...{ because: 'conflicts in a.txt', lane: 'conflict_recovery' },
       },
     ),
@@ -111,7 +113,7 @@ it('continues with one question when the task that corrects it is cancelled', as
 })
 
 it('waits for whatever continues the task that corrects it', async () => {
-  const { goal, parent, fix } = await scene()
+  const { goal, parent, fix } = await scene('objection')
   const { store, pass, fail } = opened
   const same = failure()
   await fail(fix, same)

@@ -99,6 +99,9 @@ const merge = (trees: {
   return { files, conflicts }
 }
 
+/** As git leaves a file in which both sides changed the same lines. */
+const markedText = (ours = '', theirs = ''): string => `<<<<<<< ours\n${ours}\n=======\n${theirs}\n>>>>>>> theirs\n`
+
 export const simulatedTrailers = (message: string): Record<string, string> =>
   Object.fromEntries([...message.matchAll(/^(Unstuck-\w+): (.+)$/gm)].map((match) => [match[1], match[2]]))
 
@@ -157,6 +160,12 @@ const visibleIn = (state: State, repository: Repository, commit: string): void =
 /** The folder of the clone that a path lies in. */
 export const cloneDirOf = ({ clones }: Pick<SimGit, 'clones'>, path: string): string | undefined =>
   [...clones.keys()].find((dir) => path === dir || path.startsWith(`${dir}/`))
+
+const parentOf = ({ commits }: State, commit: string): string => {
+  const parent = commits.get(commit)?.parents[0]
+  if (parent === undefined) throw new Error(`${commit} does not have exactly one parent`)
+  return parent
+}
 
 const landingCalls = (state: State) => {
   const readRef = (ref: string): string | null => state.refs.get(ref) ?? null
@@ -225,10 +234,16 @@ const landingCalls = (state: State) => {
     dropHandOver: (_repository: Repository, runId: string) => void state.refs.delete(`refs/unstuck/runs/${runId}`),
     isBelow: (_repository: Repository, commit: string, tip: string) => state.isAncestor(commit, tip),
     commitsBetween: (_repository: Repository, range: { head: string; tip: string }, limit: number) => {
-      const found: { commit: string; parent: string | null; trailers: Record<string, string> }[] = []
+      const found: ReturnType<Git['commitsBetween']> extends Promise<infer T> ? T : never = []
       for (let at = range.tip; at !== range.head && found.length < limit;) {
         const [parent = null] = state.commits.get(at)?.parents ?? []
-        found.push({ commit: at, parent, trailers: simulatedTrailers(state.commits.get(at)?.message ?? '') })
+        const { message = '' } = state.commits.get(at) ?? {}
+        found.push({
+          commit: at,
+          parent,
+          subject: message.split('\n', 1)[0] ?? '',
+          trailers: simulatedTrailers(message),
+        })
         if (parent === null) break
         at = parent
       }
@@ -369,16 +384,31 @@ const shadowCalls = (state: State) => ({
     return commit
   },
   integrate: (_shadow: Shadow, { commit, onto }: { commit: string; onto: string }) => {
-    const source = state.commits.get(commit)
-    const parent = source?.parents[0]
-    if (source === undefined || parent === undefined) throw new Error(`${commit} does not have exactly one parent`)
+    const parent = parentOf(state, commit)
     if (parent === onto) return { ok: true as const, commit, rebased: false }
     const trees = { base: state.treeOf(parent), ours: state.treeOf(onto), theirs: state.treeOf(commit) }
     const { files, conflicts } = merge(trees)
     if (conflicts.length > 0) return { ok: false as const, conflicts }
-    const rebased = state.addCommit({ tree: state.addTree(files), parents: [onto], message: source.message })
+    const rebased = state.addCommit({
+      tree: state.addTree(files),
+      parents: [onto],
+      message: state.commits.get(commit)?.message ?? '',
+    })
     state.shadowObjects.add(rebased)
     return { ok: true as const, commit: rebased, rebased: true }
+  },
+  mergedTree: (_shadow: Shadow, { commit, onto }: { commit: string; onto: string }) => {
+    const parent = parentOf(state, commit)
+    const trees = { base: state.treeOf(parent), ours: state.treeOf(onto), theirs: state.treeOf(commit) }
+    const { files, conflicts } = merge(trees)
+    const marked = conflicts.map((path) => [path, markedText(trees.ours.get(path), trees.theirs.get(path))] as const)
+    return { tree: state.addTree(new Map([...files, ...marked])), conflicts }
+  },
+  revertedTree: (_shadow: Shadow, { commit, onto }: { commit: string; onto: string }) => {
+    const parent = parentOf(state, commit)
+    const trees = { base: state.treeOf(commit), ours: state.treeOf(onto), theirs: state.treeOf(parent) }
+    const { files, conflicts } = merge(trees)
+    return { tree: state.addTree(files), conflicts }
   },
   keepAgentCommits: (_shadow: Shadow, request: { workspace: string; runId: string; base: string }) => {
     const clone = state.clones.get(request.workspace)

@@ -211,6 +211,7 @@ const enqueue = (world: World, move: Extract<Move, { entity: 'enqueue' }>): void
     attempts: 0,
     failures: 0,
     landedCommit: null,
+    revertedCommit: null,
     detail: '',
     version: 1,
     createdAt: epoch,

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { agentStates } from '../../domain/agent.ts'
 import { engineRoles, engineStates } from '../../domain/engine.ts'
 import { choiceKinds, escalationKinds, escalationStates } from '../../domain/escalation.ts'
-import { goalStates, repoModes } from '../../domain/goal.ts'
+import { goalStates, repoModes, targetCheckStates } from '../../domain/goal.ts'
 import { loopRoles, loopStages } from '../../domain/loop.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
 import { blockReasons, lanes, roles, taskKinds, taskStates, reworkKinds, type TaskStatus } from '../../domain/task.ts'
@@ -30,6 +30,12 @@ export const goalSchemaFields = {
       .strictObject({
         reason: z.enum(['lost', 'failed', 'replaced']),
         ...{ detail: text, tries: count, question: text.nullable(), again: z.boolean() },
+      })
+      .nullable(),
+    target: z
+      .strictObject({
+        state: z.enum(targetCheckStates),
+        ...{ commit: text, base: text, command: text.nullable(), taskId: text.nullable(), detail: text },
       })
       .nullable(),
   }),

@@ -187,6 +187,8 @@ export const reportSchema = z.strictObject({
       ...{ goal: text, task: text, title: text, commit: text.nullable(), outcome: outcome.nullable(), stillFailing },
     }),
   ),
+  /** Checks that fail on the user's branch since a goal landed. `command` undoes the work that made one fail. */
+  failing: z.array(z.strictObject({ goal: text, title: text, detail: text, command: text.nullable() })),
   /** Finished, and not on the user's branch. */
   ready: z.array(z.strictObject({ goal: text, title: text, command: text })),
   recovered: z.array(
@@ -213,6 +215,8 @@ export const doctorSchema = z.strictObject({
   checks: z.array(z.strictObject({ name: text, ok: z.boolean(), detail: text })),
 })
 export type DoctorView = z.infer<typeof doctorSchema>
+export const reverted = z.strictObject({ task: id('t'), branch: text, commit: text })
+export type Reverted = z.infer<typeof reverted>
 export const explain = z.strictObject({
   title: text,
   /** Of a task only: which checks run, in one line. */

@@ -116,7 +116,15 @@ describe('never wider and never higher than the terminal', () => {
 })
 
 test('says when the engine is not responding, and when the work lands', () => {
-  const landing = { asked: true, refused: null, broken: null, outdated: false, unverified: false, sentBack: false }
+  const landing = {
+    asked: true,
+    refused: null,
+    broken: null,
+    target: null,
+    outdated: false,
+    unverified: false,
+    sentBack: false,
+  }
   const shown = view([task(1, 'One', { status: 'done' })], {}, { state: 'ready', autoMerge: true, landing })
   expect(show({ ...shown, silent: true })).toEqual([
     'Add a health endpoint  landing on main · 3 min 5 s',

@@ -68,6 +68,19 @@ const runProposedFacts = ({
   ...{ approvedBy: rest.approvedBy, check: rest.check, signature: rest.signature },
 })
 
+/** Finished work that cannot be merged. */
+export interface Unmergeable {
+  conflicts: string[]
+  /** The commit that the work conflicts with. */
+  onto: string
+  /** The check that fails on top of it although no path conflicts. */
+  failed?: string
+  /** An AutoFix task may be made for it. */
+  autoFix?: boolean
+  /** The work is itself the solution of a conflict. */
+  solvesConflict?: boolean
+}
+
 /** What can be done about the paths without an agent; absent = nothing. */
 export interface PathOptions {
   exclude?: Excluded[]
@@ -162,12 +175,22 @@ const kinds = {
   merge: kind({
     ...{ rung: 7, label: 'git_conflict', failureCode: 'branch_diverged_requires_recreate', category: 'setup' },
     retryable: false,
-    /** `onto`: the commit that the work conflicts with. `failed`: the check that fails on top of it although no path conflicts. */
-    words: ({ conflicts, failed }: { conflicts: string[]; onto: string; failed?: string }) =>
+    words: ({ conflicts, failed }: Unmergeable) =>
       failed === undefined
-        ? `conflicting paths: ${conflicts.join(', ')}`
+        ? `conflicting paths: ${conflicts.map(visiblePath).join(', ')}`
         : `on top of what was merged in the meantime, a check fails: ${failed}`,
-    facts: ({ conflicts, onto }) => ({ conflicts, onto }),
+    facts: ({ conflicts, onto, failed, autoFix = false, solvesConflict = false }: Unmergeable) => ({
+      ...{ conflicts, onto, autoFix, solvesConflict },
+      ...(failed === undefined ? {} : { failed }),
+    }),
+  }),
+  /** `paths`: files of the work in which conflict markers are left. */
+  markersLeft: kind({
+    ...{ rung: 4, label: 'conflict_markers_left', failureCode: 'verification_command_failed', category: 'test' },
+    retryable: true,
+    words: ({ paths }: { paths: string[] }) =>
+      `conflict markers are left in ${paths.slice(0, namedViolations).map(visiblePath).join(', ')}`,
+    facts: ({ paths }) => ({ paths }),
   }),
   /** The git remote does not respond. */
   remote: plain({

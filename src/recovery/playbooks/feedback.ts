@@ -144,9 +144,32 @@ const weakenedFeedback = playbook({
   counted: true,
 })
 
+const markersFeedback = playbook({
+  id: 'conflict-markers-feedback',
+  rung: 4,
+  scope: 'launch',
+  title: 'Tell the agent in which files it left conflict markers',
+  labels: ['conflict_markers_left'],
+  neededEvidence: 'the work of a task that solves a conflict still contains conflict markers',
+  example: { paths: ['<path>'] },
+  plan: ({ facts, evidence }, { attempts }) => ({
+    ...{ type: 'relaunch', name: 'RELAUNCH_WITH_FEEDBACK', resume: true },
+    // The number makes the second round another action: the agent may have solved some of the files.
+    feedback: { command: `conflict markers, round ${attempts + 1}`, failing: facts.paths },
+    hint: `Your work is not accepted: ${evidence}. Solve every conflict so that the file does what both sides want, and remove the lines that begin with <<<<<<<, ======= and >>>>>>>. Then run the checks.`,
+  }),
+  postCondition: (action) => ({
+    type: 'markers_gone',
+    paths: 'feedback' in action ? [...(action.feedback?.failing ?? [])] : [],
+  }),
+  budget: 2,
+  counted: true,
+})
+
 export const feedbackPlaybooks: readonly Playbook[] = [
   testsFeedback,
   weakenedFeedback,
+  markersFeedback,
   checkFeedback,
   freshFeedback,
   otherHarness,

@@ -39,7 +39,7 @@ const failed = (more: Partial<FailureCase['facts']> = {}, code = 'test_failure')
   isCheck: true,
   facts: {
     ...{ status: 'blocked(needs_rework)', taskId: 't-1', commands: ['npm test', 'npm run lint'] },
-    ...{ runs: [failedRun(code, 'one', 1)], past: [], hasChild: false, depth: 0 },
+    ...{ runs: [failedRun(code, 'one', 1)], past: [], hasChild: false, solvesConflict: false, depth: 0 },
     failure: {
       ...{
         failureCode: code,

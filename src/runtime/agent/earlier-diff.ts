@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { recoveriesOf } from '../../store/recovery.ts'
 import { getRun } from '../../store/run.ts'
 import type { RunContext } from '../core/run-context.ts'
-import { earlierReportFile, hasCommits } from './progress-summary.ts'
+import { appendReport, hasCommits } from './progress-summary.ts'
 
 const mostDiffChars = 200_000
 
@@ -27,8 +27,5 @@ export const reportConflict = async (runContext: RunContext): Promise<void> => {
     `This task was done before, and the work passed its checks, but it conflicts with commits that were merged meanwhile: ${open.issueDetected}.`,
     `That work is in ${path} as a diff. Do the task again on the files that are in the workspace now, and keep the changes of others.`,
   ].join('\n')
-  const known = files.existsSync(earlierReportFile(paths))
-    ? `${files.readFileSync(earlierReportFile(paths), 'utf8')}\n`
-    : ''
-  files.writeFileSync(earlierReportFile(paths), `${known}${text}`)
+  appendReport(runContext, text)
 }

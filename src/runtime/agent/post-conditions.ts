@@ -112,6 +112,7 @@ const outcomes: { [T in PostCondition['type']]: OutcomeOf<T> } = {
   paths_allowed: notShown,
   tests_kept: notShown,
   checks_kept: notShown,
+  markers_gone: notShown,
   work_appears: notShown,
   work_merges: notShown,
   remote_answers: notShown,

@@ -31,6 +31,14 @@ export const hasCommits = async ({ ports, shadow }: Context, commits: readonly s
 
 export const earlierReportFile = (paths: RunPaths): string => join(paths.root, 'hand-over.md')
 
+/** Adds to the report that phase `prepare` makes for the next agent. */
+export const appendReport = ({ context, paths }: Pick<RunContext, 'context' | 'paths'>, text: string): void => {
+  const { files } = context.ports
+  const path = earlierReportFile(paths)
+  const known = files.existsSync(path) ? `${files.readFileSync(path, 'utf8')}\n` : ''
+  files.writeFileSync(path, `${known}${text}`)
+}
+
 /** The report about the run before; undefined = there is none. */
 export const earlierReport = ({ context, paths }: RunContext): string | undefined => {
   const { files } = context.ports

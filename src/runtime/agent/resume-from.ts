@@ -151,6 +151,12 @@ const earlierRun = async ({ context, task, run }: RunContext): Promise<{ before:
   }
 }
 
+/** Whether the attempt to continue from ended before its work was finished. What is finished is in its commit. */
+export const hasUnfinishedAttempt = async (runContext: RunContext): Promise<boolean> => {
+  const { before } = await earlierRun(runContext)
+  return before !== undefined && before.state !== 'success'
+}
+
 const nothing: OverlayResult = { written: [], kept: [] }
 
 /**

@@ -8,14 +8,19 @@ export interface Continuation extends Pick<NewTask, 'id' | 'number' | 'title' | 
   because: string
   harness?: string | undefined
   lane?: Task['lane'] | undefined
+  /** Absent = that of the parent. */
+  targetArea?: string | null | undefined
   /** Added to the parent's. */
   priority: number
 }
 
 export const continuingTask = (parent: Task, given: Continuation): NewTask => {
   const { goalId, role, allowedPaths, deniedPaths, commands, originalCommands, commandSource, dependsOn } = parent
-  const { targetArea, model, engineId, contextFiles, kind } = parent
+  const { model, engineId, contextFiles } = parent
   const { id, number, title, instructions, because } = given
+  const targetArea = given.targetArea === undefined ? parent.targetArea : given.targetArea
+  // A conflict is solved in one session, however the work itself was done.
+  const kind = given.kind === 'conflict' ? 'code' : parent.kind
   return {
     ...{ id, goalId, number, title, instructions },
     ...{ role, allowedPaths, deniedPaths, commands, originalCommands, commandSource, dependsOn },

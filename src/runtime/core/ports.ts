@@ -40,9 +40,11 @@ import {
   ensureGoalBranch,
   integrate,
   isCommitOf,
+  mergedTree,
   publish,
   readRef,
   restoreRef,
+  revertedTree,
 } from '../../workspace/branches.ts'
 import { ignoredAt, presentAt } from '../../workspace/ignored.ts'
 import { inspectInstalled } from '../../workspace/installed.ts'
@@ -121,6 +123,7 @@ const realGit = {
   linkTarget,
   listSnapshots,
   mendDependencies: repairDependencies,
+  mergedTree,
   openRepository,
   prepareDependencies,
   presentAt,
@@ -134,6 +137,7 @@ const realGit = {
   removeWorkspace,
   restoreRef,
   revertFiles,
+  revertedTree,
   seedCaches,
   snapshot: takeSnapshot,
   tendPool: maintainPool,

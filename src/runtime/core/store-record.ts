@@ -39,7 +39,11 @@ const ofTurn = (open: ReturnType<typeof openOf>, { loop }: Run): ReturnType<type
   loop === null ? open : { ...open, history: async () => historyOfTurn(await open.history(), loop.recoveries) }
 
 /** The diagnosis of this evidence, and the next step after everything that was tried on the task. */
-export const chooseStoredRecovery = (context: Context, run: Run, evidence: Evidence): Promise<RecoveryDecision> =>
+export const chooseStoredRecovery = (
+  context: Pick<Context, 'policy'> & { db: Queryable },
+  run: Run,
+  evidence: Evidence,
+): Promise<RecoveryDecision> =>
   chooseRecovery(ofTurn(openOf(context.db, run.taskId), run), evidence, {
     policy: context.policy(),
     task: { id: run.taskId, runId: run.id },

@@ -5,6 +5,7 @@ import { LeadershipLostError } from '../../store/leader.ts'
 import type { Context } from '../core/context.ts'
 import { processMergeQueue, requeueInterruptedMerges } from '../landing/merge-queue.ts'
 import { updateOutdatedGoals } from '../landing/outdated-goals.ts'
+import { checkTargets } from '../landing/target-check.ts'
 import { restoreGoalBranches } from '../landing/ref-guard.ts'
 import type { CancelRunning } from '../people/commands.ts'
 import { createPressedButtonsJob } from './pressed-buttons.ts'
@@ -55,6 +56,7 @@ export const createMerger = (): SideJob =>
     await restoreGoalBranches(context)
     await updateOutdatedGoals(context)
     await processMergeQueue(context)
+    await checkTargets(context)
   })
 
 /** A receiver of notifications may not respond, so no channel waits for another, and nothing else waits for any. */

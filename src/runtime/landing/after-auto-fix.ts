@@ -1,17 +1,22 @@
 /**
- * A task whose AutoFix task has ended without a result. Nothing is left that a machine would try in its place, so a person is asked; the
- * work is kept.
+ * A task whose AutoFix task has ended without a result. Work that conflicted is done again on the newer base, with the old work as a
+ * diff; where nothing is left that a machine would try, a person is asked, and the work is kept.
  */
 import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
+import type { Action } from '../../recovery/playbook.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
+import { appendEvent } from '../../store/event.ts'
+import { getGoal } from '../../store/goal.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
 import { listRuns } from '../../store/run.ts'
 import { moveTask } from '../../store/task.ts'
 import { cancelChoice, hintChoice, retryChoice } from '../core/choices.ts'
 import type { Context } from '../core/context.ts'
+import { chooseStoredRecovery, failOpenRecoveries, recordIntent } from '../core/store-record.ts'
 import { questionWithTried, triedLines } from '../core/tried.ts'
+import { goalHead } from './merge-attempt.ts'
 
 const happenedText = ({ number, title }: Task): string =>
   `Task ${number} "${title}" has finished work that could not land, and the task that was to correct it ended without a result.`
@@ -21,8 +26,37 @@ const keptText = (run: Run | undefined): string =>
     ? ''
     : `The work is kept: commit ${run.commit}, and in the snapshots of the run (unstuck restore ${run.id} --into <folder>).`
 
+/** What the newest AutoFix task was made for. */
+const lastFixOf = async (tx: Queryable, task: Task): Promise<Extract<Action, { type: 'auto_fix' }> | undefined> =>
+  (await recoveriesOf(tx, task.id)).findLast(({ action }) => action.type === 'auto_fix')?.action as
+    | Extract<Action, { type: 'auto_fix' }>
+    | undefined
+
+/** Does the task again on the newer base, if the ladder has an attempt left. */
+const recreate = async (context: Context, tx: Queryable, task: Task, run: Run): Promise<boolean> => {
+  const fix = await lastFixOf(tx, task)
+  const goal = await getGoal(tx, task.goalId)
+  if (fix?.name !== 'AUTO_FIX_CONFLICT' || goal === undefined) return false
+  const { conflicts, failed } = fix
+  const evidence = { conflicts, onto: goalHead(goal), ...(failed === undefined ? {} : { failed }) }
+  const from = { policy: context.policy, db: tx }
+  const { diagnosis, step } = await chooseStoredRecovery(from, run, { kind: 'merge', ...evidence })
+  if (step.kind !== 'recover') return false
+  await recordIntent(context, tx, run, { diagnosis, step })
+  const payload = { reason: 'conflict_requeue', evidence: diagnosis.evidence }
+  mustSucceed(await moveTask(tx, task, 'conflicted', { runId: run.id, payload }))
+  await appendEvent(tx, {
+    type: 'judge.mainline_recreate_task_created',
+    ...{ goalId: task.goalId, taskId: task.id, runId: run.id },
+    payload: { onto: goalHead(goal), evidence: diagnosis.evidence },
+  })
+  return true
+}
+
 export const continueAfterAutoFix = async (context: Context, tx: Queryable, task: Task): Promise<void> => {
   const run = (await listRuns(tx, { taskId: task.id, state: 'success' })).at(-1)
+  await failOpenRecoveries(tx, task.id, 'the task that was to correct it ended without a result')
+  if (run !== undefined && (await recreate(context, tx, task, run))) return
   const happened = happenedText(task)
   const tried = triedLines(await recoveriesOf(tx, task.id))
   mustSucceed(await moveTask(tx, task, 'escalated', { payload: { reason: 'auto_fix_ended' } }))

@@ -20,6 +20,8 @@ export interface AutoFix {
   because: string
   priority: number
   lane?: Lane
+  /** Absent = that of the parent. */
+  targetArea?: string | null
   harness?: string
   /** Of the event on the parent. */
   payload?: Record<string, unknown>
@@ -46,13 +48,13 @@ export const startAutoFix = async (
   await lockGoal(tx, task.goalId)
   const id = context.newId('t')
   const number = await nextNumber(tx, task.goalId)
-  const { kind, title, instructions, because, priority, lane, harness } = given
+  const { kind, title, instructions, because, priority, lane, harness, targetArea } = given
   const trigger = kind === 'conflict' ? 'conflict_left_to_agent' : 'objected'
   const payload = { next: 'auto_fix', child: number, childId: id, evidence: because, ...given.payload }
   // The parent first: it gives up its areas, which the new task needs.
   const parked = mustSucceed(await moveTask(tx, task, trigger, { runId: run.id, payload }))
   await insertTasks(tx, [
-    continuingTask(parked, { id, number, title, instructions, because, kind, priority, lane, harness }),
+    continuingTask(parked, { id, number, title, instructions, because, kind, priority, lane, harness, targetArea }),
   ])
   return { id, number }
 }

@@ -5,7 +5,7 @@
 import { taskEnded } from '../../domain/task.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
-import { isEvidence, type CheckResult, type Run } from '../../domain/run.ts'
+import { isEvidence, type CheckResult, type Install, type Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import { appendEvent, storeNow } from '../../store/event.ts'
 import { progressGoal } from '../../store/goal.ts'
@@ -20,20 +20,20 @@ import type { Evidence, ObservedCheck } from '../../recovery/evidence.ts'
 import { installKeyOf } from '../../recovery/playbook.ts'
 import { chooseStoredRecovery, failAttemptRecoveries, recordIntent } from '../core/store-record.ts'
 import type { Context } from '../core/context.ts'
-import { handleMergeConflict, machineFault } from './unmergeable-entry.ts'
+import { handleMergeConflict, machineFault, checkOutput } from './unmergeable-entry.ts'
 import { goalHead } from './merge-attempt.ts'
 import { refuseLanding } from './refused-landing.ts'
 import { rerunChecks, resolveWaits } from './reverify.ts'
 
 /** The work of one task on the branch, and the checks that verified it. */
-interface Part {
+export interface Part {
   task: Task
   run: Run
   entry: MergeEntry
   checks: CheckResult[]
 }
 
-const partsOf = async (context: Context, tasks: readonly Task[], goal: Goal): Promise<Part[]> => {
+export const partsOfGoal = async (context: Context, tasks: readonly Task[], goal: Goal): Promise<Part[]> => {
   const entries = await listMerges(context.db, { goalId: goal.id, state: 'merged' })
   const parts: Part[] = []
   for (const task of tasks.filter(({ status }) => status === 'done')) {
@@ -42,6 +42,11 @@ const partsOf = async (context: Context, tasks: readonly Task[], goal: Goal): Pr
     if (entry !== undefined && run !== undefined) parts.push({ task, run, entry, checks: run.verdict?.checks ?? [] })
   }
   return parts
+}
+
+export const installsOf = (parts: readonly Part[]): Install[] => {
+  const all = parts.flatMap(({ run }) => run.verdict?.installed ?? [])
+  return [...new Map(all.map((install) => [installKeyOf(install), install])).values()]
 }
 
 /** False while a task of the goal waits for an outage to end: its checks would fail again for the same reason. */
@@ -111,7 +116,10 @@ const handleFailedCheck = async (context: Context, goal: Goal, part: Part, check
   if (machine === undefined) {
     await handleMergeConflict(
       { ...part, context, goal, tries: 0 },
-      { conflicts: [], onto: goal.baseCommit ?? goalHead(goal), failed: diagnosis.evidence },
+      {
+        ...{ conflicts: [], onto: goal.baseCommit ?? goalHead(goal), failed: diagnosis.evidence },
+        ...checkOutput({ kind: 'check', check }),
+      },
     )
     return true
   }
@@ -138,15 +146,14 @@ export const needsVerification = (goal: Goal, tasks: readonly Task[]): boolean =
 export const verifyGoal = async (context: Context, goal: Goal): Promise<boolean> => {
   const tasks = await listTasks(context.db, goal.id)
   if (!needsVerification(goal, tasks)) return false
-  const parts = await partsOf(context, tasks, goal)
+  const parts = await partsOfGoal(context, tasks, goal)
   if (!(await checksMayRun(context, parts))) return false
   const checks = parts.flatMap((part) => part.checks)
   const commands = [...new Set(checks.map(({ command }) => command))]
-  const installs = parts.flatMap(({ run }) => run.verdict?.installed ?? [])
   const checked = await rerunChecks({
     ...{ context, id: goal.id, commit: goalHead(goal), base: goal.baseCommit ?? goalHead(goal), commands },
     source: (command) => checks.find((check) => check.command === command)?.source ?? 'task',
-    installs: [...new Map(installs.map((install) => [installKeyOf(install), install])).values()],
+    installs: installsOf(parts),
     taskIds: parts.map(({ task }) => task.id),
   })
   if (checked.kind === 'stopped') return false

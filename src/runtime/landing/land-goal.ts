@@ -13,6 +13,7 @@ import type { FastForward } from '../../workspace/repository-types.ts'
 import type { Context } from '../core/context.ts'
 import { isOutage, isRefusal } from '../core/remote-link.ts'
 import { refuseLanding } from './refused-landing.ts'
+import { targetCheckOf } from './target-check.ts'
 import { acceptedFailuresText, autoLandBlocker } from './accepted-failures.ts'
 import { fastForwardTarget, isOnTarget, remoteTargetTip } from './remote-target.ts'
 
@@ -119,12 +120,16 @@ const holdBack = async (
 }
 
 const landGoal = async (context: Context, goal: Ready, poll: TargetPoll, tipOf: ReadTip): Promise<void> => {
-  const landed = async (how: string): Promise<void> => {
+  const landed = async (how: string, tip: string): Promise<void> => {
     const reason = `${how}${await acceptedFailuresText(context, goal)}`
-    await context.db.transaction((tx) => moveGoal(tx, goal, 'landed', reason))
+    await context.db.transaction(async (tx) => {
+      const moved = await moveGoal(tx, goal, 'landed', reason)
+      if (moved.ok) await progressGoal(tx, goal.id, { landing: { target: targetCheckOf(tip, goal.baseCommit ?? tip) } })
+    })
+    context.wake()
   }
   if (await isLanded(context, goal, poll, tipOf)) {
-    await landed(`its commits are on ${goal.targetBranch}`)
+    await landed(`its commits are on ${goal.targetBranch}`, (await targetTip(context, goal, tipOf)) ?? goal.headCommit)
     return
   }
   if (!isToLand(goal)) return
@@ -136,7 +141,7 @@ const landGoal = async (context: Context, goal: Ready, poll: TargetPoll, tipOf: 
       ? await fastForwardTarget(context, goal)
       : await tryForward(context, goal.targetBranch, goal.headCommit)
   context.at('goal-landed')
-  if (moved.ok) await landed(`${goal.targetBranch} was fast-forwarded`)
+  if (moved.ok) await landed(`${goal.targetBranch} was fast-forwarded`, goal.headCommit)
   else if (moved.reason === 'diverged') await reopen(context, goal)
   // The target moved at this moment; the next poll starts from its new tip.
   else if (moved.reason !== 'moved') await refuseLanding(context, goal, moved)

@@ -4,6 +4,7 @@
  * drops leftovers before a goal becomes ready.
  */
 import type { Goal } from '../../domain/goal.ts'
+import { waitsForAutoFix } from '../../domain/task.ts'
 import { messageOf } from '../../errors.ts'
 import { isStoreTrouble } from '../../store/db.ts'
 import { listMerges } from '../../store/merge.ts'
@@ -28,10 +29,12 @@ const isUsed = async (context: Context, runId: string): Promise<boolean> => {
   if (run === undefined || run.state === 'running') return true
   if (run.state !== 'success') return false
   const entry = (await listMerges(context.db, { goalId: run.goalId })).find((merge) => merge.runId === runId)
+  const task = await getTask(context.db, run.taskId)
+  // The task that solves its conflict starts from this commit.
+  if (task !== undefined && waitsForAutoFix(task)) return true
   if (entry !== undefined) return entry.state === 'pending' || entry.state === 'processing'
   // A person may still approve the run's commit.
-  const place = (await getTask(context.db, run.taskId))?.status
-  return place === 'blocked(awaiting_judge)' || place === 'blocked(awaiting_human)'
+  return task?.status === 'blocked(awaiting_judge)' || task?.status === 'blocked(awaiting_human)'
 }
 
 /**

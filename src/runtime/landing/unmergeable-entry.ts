@@ -5,6 +5,8 @@
  */
 import type { AnyFacts, Diagnosis } from '../../recovery/types.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
+import type { Unmergeable } from '../../recovery/diagnosis/direct-evidence.ts'
+import type { Task } from '../../domain/task.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
 import { progressGoal } from '../../store/goal.ts'
@@ -14,10 +16,15 @@ import { getTask, moveTask } from '../../store/task.ts'
 import { cancelChoice, hintChoice, retryChoice } from '../core/choices.ts'
 import { machineProblemText } from '../core/question.ts'
 import { questionWithTried, triedLines } from '../core/tried.ts'
-import type { ChosenRecovery } from '../core/recovery-record.ts'
+import type { Context } from '../core/context.ts'
+import type { ActionOf, ChosenRecovery } from '../core/recovery-record.ts'
 import { chooseStoredRecovery, failAttemptRecoveries, failOpenRecoveries, recordIntent } from '../core/store-record.ts'
+import { autoFixRefusal } from './auto-fix.ts'
+import { mergedFirst, startConflictFix } from './conflict-auto-fix.ts'
 import { dropUnusedRunRef, publishesRunRefs } from './run-refs.ts'
 import { goalHead, type MergeAttempt } from './merge-attempt.ts'
+
+const longestOutput = 3_000
 
 /** The part of the machine that is at fault (disk, memory, …), if a probe measured it. */
 export const machineFault = ({ facts }: { facts: AnyFacts }): string | undefined => facts.machine
@@ -94,18 +101,52 @@ const runAgain = async (landing: MergeAttempt, chosen: ChosenRecovery): Promise<
   if (publishesRunRefs(context, goal)) await dropUnusedRunRef(context, run.id)
 }
 
+/** Parks the task until a new one has solved the conflict. */
+const leaveToAutoFix = async (
+  landing: MergeAttempt,
+  { diagnosis, step }: ChosenRecovery<ActionOf<'auto_fix'>>,
+  output: string | undefined,
+): Promise<void> => {
+  const { context, goal, task, run, entry } = landing
+  const merged = await mergedFirst(context, run, step.action)
+  await context.db.transaction(async (tx) => {
+    await failOpenRecoveries(tx, task.id, `the work could not be merged: ${diagnosis.evidence}`)
+    await recordIntent(context, tx, run, { diagnosis, step })
+    await takeOut(tx, landing, diagnosis.evidence)
+    const current = (await getTask(tx, task.id)) ?? task
+    await startConflictFix(context, tx, { goal, task: current, run, entry, action: step.action, output, merged })
+  })
+  context.at('recovery-intended')
+}
+
+/** A solution that conflicts again is solved again by its own task, so that no conflict makes a line of tasks. */
+const waysOut = async (context: Context, task: Task): Promise<Pick<Unmergeable, 'autoFix' | 'solvesConflict'>> =>
+  task.rework?.kind === 'conflict'
+    ? { solvesConflict: true }
+    : { autoFix: (await autoFixRefusal(context, context.db, task)) === undefined }
+
 /**
- * The work conflicts with what landed meanwhile, in its lines or in its checks. Redoes the task where the retry budget
- * allows it, else asks a person.
+ * The work conflicts with what landed meanwhile, in its lines or in its checks. A new task solves the conflict, or the task is done
+ * again; a person is asked when neither is left. If the new task cannot be stored, the entry stays in the queue and is judged again.
  */
 export const handleMergeConflict = async (
   landing: MergeAttempt,
-  found: { conflicts: string[]; onto: string; failed?: string },
+  { output, ...found }: Pick<Unmergeable, 'conflicts' | 'onto' | 'failed'> & { output?: string },
 ): Promise<void> => {
-  const { diagnosis, step } = await chooseStoredRecovery(landing.context, landing.run, { kind: 'merge', ...found })
-  if (step.kind === 'recover') await runAgain(landing, { diagnosis, step })
-  else await escalateUnmergeable(landing, diagnosis)
+  const { context, task, run } = landing
+  const evidence: Evidence = { kind: 'merge', ...found, ...(await waysOut(context, task)) }
+  const { diagnosis, step } = await chooseStoredRecovery(context, run, evidence)
+  if (step.kind !== 'recover') return escalateUnmergeable(landing, diagnosis)
+  const { action } = step
+  if (action.type === 'auto_fix') return leaveToAutoFix(landing, { diagnosis, step: { ...step, action } }, output)
+  await runAgain(landing, { diagnosis, step })
 }
+
+/** The end of what the failed check printed, for the agent that corrects the work. */
+export const checkOutput = (evidence: Evidence): { output?: string } =>
+  evidence.kind === 'check'
+    ? { output: `${evidence.check.stdout}\n${evidence.check.stderr}`.trim().slice(-longestOutput) }
+    : {}
 
 /**
  * Applies the same recovery as to a failed check in a run. An outage that a probe confirmed ends by itself: the entry
@@ -116,7 +157,10 @@ export const handleFailedChecks = async (landing: MergeAttempt, evidence: Eviden
   const { diagnosis, step } = await chooseStoredRecovery(context, run, evidence)
   if (step.kind !== 'recover' || step.action.type !== 'wait')
     return machineFault(diagnosis) === undefined
-      ? handleMergeConflict(landing, { conflicts: [], onto: goalHead(landing.goal), failed: diagnosis.evidence })
+      ? handleMergeConflict(landing, {
+          ...{ conflicts: [], onto: goalHead(landing.goal), failed: diagnosis.evidence },
+          ...checkOutput(evidence),
+        })
       : escalateUnmergeable(landing, diagnosis)
   await context.db.transaction(async (tx) => {
     await failAttemptRecoveries(tx, task.id, `its checks failed again: ${diagnosis.evidence}`)

@@ -7,6 +7,7 @@ import { ownerEvents } from './owner-events.ts'
 import { notificationEvents } from './notification-events.ts'
 import { loopEvents } from './loop-events.ts'
 import { proposalEvents } from './proposal-events.ts'
+import { conflictEvents } from './conflict-events.ts'
 import { reworkEvents } from './rework-events.ts'
 import {
   cancelledText,
@@ -29,6 +30,7 @@ export const eventTypes: EventTypes = {
   ...goalEvents,
   ...loopEvents,
   ...reworkEvents,
+  ...conflictEvents,
   ...proposalEvents,
   ...ownerEvents,
   ...notificationEvents,

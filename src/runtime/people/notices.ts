@@ -2,12 +2,14 @@
 import { configStateAt } from '../../store/config-state.ts'
 import type { Queryable } from '../../store/db.ts'
 import { countOfDay } from '../../store/event.ts'
+import { failingTargetLines } from './failing-targets.ts'
 
 /** `place`: of the engine that is asked, as others have files of their own. Absent = no engine's. */
 export const noticesOf = async (db: Queryable, place: string | undefined): Promise<string[]> => {
   const { waiting = null, rejected = [] } = (place === undefined ? undefined : await configStateAt(db, place)) ?? {}
   const { count, last } = await countOfDay(db, 'person_only.refused')
   return [
+    ...(await failingTargetLines(db)),
     ...rejected.map((problem) => `${problem}; the last valid settings stay in use`),
     ...(waiting === null
       ? []

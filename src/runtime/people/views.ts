@@ -12,8 +12,8 @@ import { getGoal, listGoals, listShownGoals } from '../../store/goal.ts'
 import { undeliveredChannels } from '../../store/notification.ts'
 import { listMergesOf } from '../../store/merge.ts'
 import { hourTokensNow, laneLeases, waitingFeatures } from '../../store/queue.ts'
-import { countRecoveries, listRecoveries, openWaits } from '../../store/recovery.ts'
-import { listRuns, listRunsOf } from '../../store/run.ts'
+import { countRecoveries, openWaits } from '../../store/recovery.ts'
+import { listRunsOf } from '../../store/run.ts'
 import { tasksHoldingAreas, listTasks, listTasksOf } from '../../store/task.ts'
 import type { QueueFacts } from '../../domain/claimability.ts'
 import { defaultLanes, type LaneLimits } from '../../domain/dispatch.ts'
@@ -24,14 +24,15 @@ import { endedShown, type Goal } from '../../domain/goal.ts'
 import type { LoopState } from '../../domain/loop.ts'
 import { preexistingFailures, type Run } from '../../domain/run.ts'
 import { preexistingFailuresOfGoal } from '../../domain/preexisting-failures.ts'
-import { addSpend, noSpend } from '../../domain/budget.ts'
 import { stateOf, waitsForAutoFix, type Task } from '../../domain/task.ts'
 import type { CommandLists } from '../../recovery/proposal/match.ts'
 import { suggestedCommands } from '../../recovery/proposal/suggestions.ts'
 import { findBranches, missingBranchText, usableLandCommand, type FindBranches } from '../landing/goal-branch.ts'
 import { configuredChannels } from '../../domain/notification.ts'
 import { goalBranch, type Context } from '../core/context.ts'
+import { failingTargets } from './failing-targets.ts'
 import { noticesOf } from './notices.ts'
+import { recoveredSince, reworkedSince, spentSince } from './report-parts.ts'
 import { waitingOn, type TaskFacts, type WaitingOn } from './waiting-on.ts'
 
 /** Settings that decide why a task waits. */
@@ -280,29 +281,6 @@ const readyNow = (goals: readonly (Goal & { mergeCommand: string | null })[]) =>
     .filter(({ state }) => state === 'ready')
     .map(({ id, title, mergeCommand }) => ({ goal: id, title, command: mergeCommand ?? 'unstuck status' }))
 
-const recoveredSince = async (db: Queryable, since: Date) =>
-  (await listRecoveries(db, null))
-    .filter((entry) => entry.startedAt >= since)
-    .map((entry) => ({
-      playbook: entry.playbook,
-      label: entry.label,
-      status: entry.status,
-      action: entry.action.name,
-      task: entry.taskId,
-      ms: entry.decidedAt === null ? null : entry.decidedAt.getTime() - entry.startedAt.getTime(),
-      detail: entry.detail,
-    }))
-
-const reworkedSince = async (db: Queryable, since: Date) =>
-  (await listTasks(db, null)).flatMap(({ id, title, rework, createdAt }) =>
-    rework === null || createdAt < since ? [] : [{ task: rework.parent, child: id, title, because: rework.because }],
-  )
-
-const spentSince = async (db: Queryable, since: Date) =>
-  (await listRuns(db, {}))
-    .filter((run) => (run.endedAt ?? run.startedAt) >= since)
-    .reduce((sum, { spend }) => addSpend(sum, spend), noSpend)
-
 /** What landed, was recovered and was spent since a time, and what waits now. */
 export const reportView = async (db: Queryable, since: Date, options: ViewOptions = {}) => {
   const status = await statusView(db, 0, options)
@@ -311,6 +289,7 @@ export const reportView = async (db: Queryable, since: Date, options: ViewOption
     since: since.toISOString(),
     until: status.at,
     landed: await landedSince(db, since),
+    failing: await failingTargets(db, since),
     ready: readyNow(status.goals),
     recovered: await recoveredSince(db, since),
     waiting: status.escalations.map((entry) => ({

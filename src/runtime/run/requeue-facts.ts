@@ -95,6 +95,7 @@ export const readRequeueFacts = async (
     ...given,
     allowable: [...given.allowable, ...(await coveredNow(db, context, task, given.failure.outside))],
     ...{ taskId: task.id, commands: task.commands, runs, past: await requeuesOf(db, task.id) },
+    solvesConflict: task.rework?.kind === 'conflict',
     ...{ hasChild: (await childOf(db, task.id)) !== undefined, depth: task.rework?.depth ?? 0 },
     ...{ limits: config.requeue, mayDropExplicit: config.verify.skipMissingExplicitScript },
   }

@@ -65,6 +65,15 @@ export const resolveWeakened = (tx: Queryable, { task }: RunContext, left: reado
       : { satisfied: false, detail: `still weakened: ${left.map(weakeningText).join('; ').slice(0, 1_000)}` }
   })
 
+/** `left`: files of the work in which conflict markers are left. */
+export const resolveMarkers = (tx: Queryable, { task }: RunContext, left: readonly string[]): Promise<void> =>
+  resolveOpenOf(tx, task.id, ({ type }) => {
+    if (type !== 'markers_gone') return undefined
+    return left.length === 0
+      ? { satisfied: true, detail: 'the conflict markers are gone' }
+      : { satisfied: false, detail: `conflict markers are still in ${left.join(', ').slice(0, 1_000)}` }
+  })
+
 const effectOnPaths: Record<string, string> = {
   exclude_paths: 'the work passed its checks without these files',
   allow_paths: 'the task may change these paths',

@@ -30,8 +30,10 @@ import { makeVirtualEnvironment } from '../install-needed.ts'
 import { commandContext } from '../repair.ts'
 import { fencedRecoveries, resolveOpenOf } from '../../core/store-record.ts'
 import { isReleased, passedVariables, saveProgress, type RunContext } from '../../core/run-context.ts'
+import { mergeConflictingWork } from '../../agent/conflict-workspace.ts'
 import { reportConflict } from '../../agent/earlier-diff.ts'
-import { resumeFromEarlier } from '../../agent/resume-from.ts'
+import { appendReport, earlierReportFile } from '../../agent/progress-summary.ts'
+import { hasUnfinishedAttempt, resumeFromEarlier } from '../../agent/resume-from.ts'
 
 export interface NeededDirectories {
   workspace: string
@@ -189,6 +191,18 @@ const excludeLeftOut = async (runContext: RunContext): Promise<void> => {
   if (excluded.length > 0) await saveProgress(runContext, { verdict: { ...kept, excluded: [...known, ...excluded] } })
 }
 
+/** The files of the attempt before, and for a conflict the finished work that is to be merged; with a report for the agent. */
+const layEarlierWork = async (runContext: RunContext, base: string): Promise<void> => {
+  const { context, goal, paths } = runContext
+  if (goal.repoMode === 'direct') return resumeFromEarlier(runContext, base)
+  const merged = await mergeConflictingWork(runContext, base)
+  // On top of the merged work comes what an earlier attempt at the conflict has done.
+  if (merged === undefined || (await hasUnfinishedAttempt(runContext))) await resumeFromEarlier(runContext, base)
+  else context.ports.files.rmSync(earlierReportFile(paths), { force: true })
+  if (merged === undefined) await reportConflict(runContext)
+  else appendReport(runContext, merged)
+}
+
 /** Phase `prepare`. It can be repeated: no agent has run yet, so a half-made clone is made from scratch. */
 export const prepare: Phase = async (runContext) => {
   const { context, goal, paths } = runContext
@@ -214,8 +228,7 @@ export const prepare: Phase = async (runContext) => {
   const next = goal.repoMode === 'direct' ? undefined : await prepareClone(runContext, base)
   if (next !== undefined) return next
   if (goal.repoMode !== 'direct') await excludeLeftOut(runContext)
-  await resumeFromEarlier(runContext, base)
-  if (goal.repoMode !== 'direct') await reportConflict(runContext)
+  await layEarlierWork(runContext, base)
   await saveProgress(runContext, { baseCommit: base })
   const isReady = await continueProposal(runContext)
   if (runContext.task.kind === 'loop') return beginLoop(runContext, base, isReady)

@@ -39,6 +39,7 @@ import { verifyUnchanged } from '../no-change.ts'
 import { chooseStoredRecovery, resolveOpenOf } from '../../core/store-record.ts'
 import { untriedHarness } from '../../harness/accounts.ts'
 import { withRepairFacts } from '../../checks/repair-facts.ts'
+import { refuseMarkers } from '../conflict-markers.ts'
 import { proveGenerated } from '../prove-generated.ts'
 import { resolveRepairs } from '../repair.ts'
 import { isReleased, saveProgress, type RunContext } from '../../core/run-context.ts'
@@ -255,6 +256,8 @@ const withoutRepeats = (weakened: readonly Weakening[]): Weakening[] => [
 ]
 
 const verifyChanged = async (runContext: RunContext, { found, planned, verdict }: Work): Promise<PhaseResult> => {
+  const marked = await refuseMarkers(runContext, found)
+  if (marked !== undefined) return marked
   // Dropped checks are inspected too: the work may be the reason why they could not run.
   const commands = [...new Set([...planned.commands, ...verdict.dropped.map(({ command }) => command)])]
   const weakened = await weakenedIn(runContext, found, commands)
