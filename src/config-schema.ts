@@ -19,6 +19,7 @@ import {
   variableName,
   wholeNumber,
 } from './config-values.ts'
+import { judgeSection } from './config-judge.ts'
 import { loopSection } from './config-loop.ts'
 import { proposalSections } from './config-proposals.ts'
 import { notifySections } from './config-notify.ts'
@@ -262,6 +263,7 @@ export const sections = {
         'A CLI is ended after this many retries of its own; the error that it retried is then the failure. -1 = never.',
     }),
   }),
+  judge: judgeSection,
   loop: loopSection,
   remote: z.strictObject({
     timeoutSeconds: numberOfSeconds(1).default(300).meta({
@@ -303,6 +305,7 @@ export const configSchema = z.strictObject({
   retry: sections.retry.prefault({}),
   change: sections.change.prefault({}),
   requeue: sections.requeue.prefault({}),
+  judge: sections.judge.prefault({}),
   policyRecovery: sections.policyRecovery.prefault({}),
   recovery: sections.recovery.exactOptional(),
   mcp: sections.mcp.prefault({}),

@@ -79,7 +79,15 @@ export const taskAction = (kind: Exclude<RemainingAction, 'edit'>, { id }: Pick<
   const plain = { command: `unstuck ${kind} ${id}`, path: `/tasks/${id}/${kind}` }
   switch (kind) {
     case 'approve':
-      return { ...plain, label: 'Approve', tone: 'main' }
+      return { ...plain, label: 'Approve', body: by, tone: 'main' }
+    case 'reject':
+      return {
+        ...plain,
+        label: 'Reject',
+        command: `unstuck reject ${id} --note "…"`,
+        body: by,
+        field: { name: 'note', label: 'What has to be corrected', max: 1000, required: true },
+      }
     case 'give-back':
       return { ...plain, label: 'Give back', body: by, tone: 'main' }
     case 'take-over':

@@ -1,6 +1,15 @@
 /** The queries of the pages. Each event makes them stale; a slow poll covers an event that was missed. */
 import { useQuery, type Query } from '@tanstack/react-query'
-import type { DiffView, ExplainView, Health, InboxView, Recovery, Run, StatusView } from '../../src/api/contract.ts'
+import type {
+  DiffView,
+  ExplainView,
+  Health,
+  InboxView,
+  Judgement,
+  Recovery,
+  Run,
+  StatusView,
+} from '../../src/api/contract.ts'
 import type { ServerClock } from '../logic/clock.ts'
 import { getJson } from './client.ts'
 
@@ -56,6 +65,13 @@ export const useRecoveries = (task: string | undefined) =>
     queryKey: ['recoveries', task],
     queryFn: ({ signal }) => getJson<Recovery[]>(`/recoveries?task=${task}`, signal),
     enabled: task !== undefined,
+  })
+
+export const useJudgements = (task: string) =>
+  useQuery({
+    ...options,
+    queryKey: ['judgements', task],
+    queryFn: ({ signal }) => getJson<Judgement[]>(`/judgements?task=${task}`, signal),
   })
 
 export const useHistory = (id: string, open: boolean) =>

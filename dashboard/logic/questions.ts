@@ -21,6 +21,10 @@ export const waitingText = (count: number): string => {
 export const happenedIn = ({ happened, question }: Pick<BoardQuestion, 'happened' | 'question'>): string =>
   happened === '' ? question : happened
 
+/** The question is about finished work that lands if it is approved. */
+export const isAboutWork = ({ choices }: Pick<BoardQuestion, 'choices'>): boolean =>
+  choices.some(({ kind }) => kind === 'approve')
+
 /** Without a text the API uses the suggestion of the choice. */
 export const answerBody = (
   { id, input }: QuestionChoice,

@@ -1,6 +1,6 @@
 /** One run: its phase, its live log, its changes, and its checks, corrections and recoveries. */
 import type { Run } from '../../src/api/contract.ts'
-import { useRecoveries, useRun, useRuns } from '../data/queries.ts'
+import { useJudgements, useRecoveries, useRun, useRuns } from '../data/queries.ts'
 import { isRequestFailure } from '../data/client.ts'
 import type { BoardGoal } from '../logic/board.ts'
 import { serverTime, spanText, type ServerClock } from '../logic/clock.ts'
@@ -8,6 +8,7 @@ import type { RunPart } from '../logic/route.ts'
 import { moneyText, tokensText } from '../logic/text.ts'
 import { Ago, Badge, Facts, Loading, SafeText, Section } from '../parts/basics.tsx'
 import { DiffSection } from '../parts/diff.tsx'
+import { JudgementSection } from '../parts/judgement.tsx'
 import { GoalLink, TaskLink } from '../parts/links.tsx'
 import { LogSection } from '../parts/log.tsx'
 import { Checks, ErrorReport, Launches, Phases } from '../parts/run.tsx'
@@ -80,6 +81,11 @@ const Recoveries = ({ run, clock }: { run: Run; clock: ServerClock }) => {
   )
 }
 
+const Judged = ({ run }: { run: Run }) => {
+  const judgement = useJudgements(run.taskId).data?.find(({ runId }) => runId === run.id)
+  return judgement === undefined ? null : <JudgementSection judgement={judgement} />
+}
+
 interface RunPageProps {
   id: string
   part: RunPart | undefined
@@ -104,6 +110,7 @@ export const RunPage = ({ id, part, find, picture }: RunPageProps) => {
           <DiffSection run={run} arrive={part === 'diff'} />
         </div>
         <div>
+          <Judged run={run} />
           <Recoveries run={run} clock={picture.clock} />
           <Checks run={run} />
           <Launches run={run} clock={picture.clock} />

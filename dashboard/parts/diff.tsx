@@ -104,6 +104,23 @@ const Files = ({ view }: { view: DiffView }) => {
   )
 }
 
+/** Within the card of a question about finished work: what a person decides about. */
+export const WorkView = ({ run }: { run: string }) => {
+  const { data, error } = useDiff(run, 'success')
+  return (
+    <details open>
+      <summary>What it changes</summary>
+      {data !== undefined && <Files view={data} />}
+      {data === undefined && error === null && <Loading what="the changes" />}
+      {error !== null && (
+        <p role="status" className="refused">
+          The changes could not be read: {error.message}
+        </p>
+      )}
+    </details>
+  )
+}
+
 export const DiffSection = ({ run, arrive }: { run: Run; arrive: boolean }) => {
   const { data, error, refetch, isFetching } = useDiff(run.id, run.state)
   const top = useScrollTarget(arrive, data !== undefined)

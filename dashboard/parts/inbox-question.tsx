@@ -3,11 +3,12 @@ import { useId } from 'react'
 import { answerTo, type Report } from '../data/actions.ts'
 import type { ServerClock } from '../logic/clock.ts'
 import { nameOf, type InboxQuestion } from '../logic/inbox.ts'
-import { happenedIn } from '../logic/questions.ts'
+import { happenedIn, isAboutWork } from '../logic/questions.ts'
 import { linkTo } from '../logic/route.ts'
 import { words } from '../logic/text.ts'
 import { Ago, SafeText, TextBlock } from './basics.tsx'
 import { ChoiceList } from './choices.tsx'
+import { WorkView } from './diff.tsx'
 import { ProposalView } from './proposal.tsx'
 import { RunLinks, Tried } from './questions.tsx'
 
@@ -91,6 +92,7 @@ const Body = ({ question, clock, numbered, report }: BodyProps) => (
           <TextBlock text={question.details} />
         </details>
       )}
+      {question.run !== null && isAboutWork(question) && <WorkView run={question.run.id} />}
       {question.run !== null && <RunLinks run={question.run.id} line={evidenceLine(question)} />}
       <About question={question} clock={clock} />
     </div>

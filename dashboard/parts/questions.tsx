@@ -2,11 +2,12 @@
 import { useId } from 'react'
 import type { BoardGoal, BoardQuestion } from '../logic/board.ts'
 import type { ServerClock } from '../logic/clock.ts'
-import { happenedIn } from '../logic/questions.ts'
+import { happenedIn, isAboutWork } from '../logic/questions.ts'
 import { linkTo } from '../logic/route.ts'
 import { words } from '../logic/text.ts'
 import { Ago, TextBlock, SafeText } from './basics.tsx'
 import { Choices } from './choices.tsx'
+import { WorkView } from './diff.tsx'
 import { GoalLink, TaskLink } from './links.tsx'
 
 interface AskedProps {
@@ -76,6 +77,7 @@ const Asked = ({ question, ...rest }: AskedProps) => {
           <TextBlock text={question.details} />
         </details>
       )}
+      {question.runId !== null && isAboutWork(question) && <WorkView run={question.runId} />}
       {question.runId !== null && <RunLinks run={question.runId} />}
       <Choices question={question} />
       <About question={question} {...rest} />

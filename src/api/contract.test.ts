@@ -18,6 +18,7 @@ const task = {
   targetArea: 'src',
   role: 'tester',
   kind: 'code',
+  judge: 'llm',
 }
 
 interface ListSchema {

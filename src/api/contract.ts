@@ -5,6 +5,7 @@
  */
 import { z } from 'zod'
 import { endedShown, repoModes } from '../domain/goal.ts'
+import { judgeModes } from '../domain/judgement.ts'
 import { taskKinds } from '../domain/task.ts'
 
 /** PostgreSQL can store neither. */
@@ -34,6 +35,7 @@ const taskInput = z.strictObject({
   model: string.max(200).exactOptional(),
   targetArea: string.max(200).exactOptional(),
   kind: z.enum(taskKinds).exactOptional(),
+  judge: z.enum(judgeModes).exactOptional(),
 })
 
 const number = z.number().min(-1)
@@ -78,6 +80,8 @@ export const goalRequest = z
       harness: string.max(64).nullable(),
       /** `loop`: tasks that name no kind are of kind `loop`. */
       strategy: z.enum(['tasks', 'loop']).exactOptional(),
+      /** Absent = as the owner's configuration says. */
+      judge: z.enum(judgeModes).exactOptional(),
       limits: z.strictObject({
         runSeconds: number.exactOptional(),
         runTokens: number.exactOptional(),
@@ -116,6 +120,8 @@ export const retryRequest = z
     ...actor,
   })
   .default({})
+/** `note`: what has to be corrected. */
+export const rejectRequest = z.strictObject({ note: said, ...actor })
 /** Each field that is present replaces the value of the task. */
 export const editRequest = z.strictObject({
   title: title.exactOptional(),
@@ -191,6 +197,7 @@ export const tasksQuery = z.strictObject({ ...page, goal: filter })
 export const runsQuery = z.strictObject({ ...page, goal: filter, task: filter })
 export const recoveriesQuery = z.strictObject({ ...page, goal: filter, task: filter })
 export const requeuesQuery = z.strictObject({ ...page, goal: filter, task: filter })
+export const judgementsQuery = z.strictObject({ ...page, goal: filter, task: filter })
 export const escalationsQuery = z.strictObject({
   ...page,
   goal: filter,
@@ -228,6 +235,7 @@ export type {
 export type { NotificationJson, RetriedDeliveryJson } from './responses/notifications.ts'
 export type { GrantJson as Grant, GrantList, LearnedPathJson as LearnedPath } from './responses/grants.ts'
 export type { AlwaysChangeView, AnswerResults, InboxQuestion, InboxView } from './responses/inbox.ts'
+export type { JudgementJson as Judgement } from './responses/judgement.ts'
 export type { RequeueJson as Requeue } from './responses/requeue.ts'
 export type { AgentQuestionView } from './responses/run-tool-responses.ts'
 export type { Challenge, LoginUrl, SessionKey, SessionView } from './responses/outcomes.ts'

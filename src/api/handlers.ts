@@ -19,8 +19,8 @@ import {
 import { answerQuestions } from '../runtime/people/answer-many.ts'
 import { answerQuestion } from '../runtime/people/answer-question.ts'
 import { showAlwaysChange } from '../runtime/people/approve-always.ts'
-import { approveTask } from '../runtime/people/approve.ts'
 import { revertTask } from '../runtime/people/revert-task.ts'
+import { approveTask, rejectTask } from '../runtime/people/approve.ts'
 import { lastReport } from '../runtime/agent/run-tools.ts'
 import { runPaths, type Context } from '../runtime/core/context.ts'
 import { requestEdit } from '../runtime/people/edit-task.ts'
@@ -48,6 +48,7 @@ import {
   countAll,
   pageOfEscalations,
   pageOfGoals,
+  pageOfJudgements,
   pageOfRecoveries,
   pageOfRequeues,
   pageOfRuns,
@@ -172,6 +173,10 @@ const lists = (context: Context) =>
       await checkFilter(context, { goal, task })
       return pageOfRecoveries(context.db, { after, limit, goalId: goal ?? null, taskId: task ?? null })
     },
+    listJudgements: async ({ query: { after = null, limit, goal, task } }) => {
+      await checkFilter(context, { goal, task })
+      return pageOfJudgements(context.db, { after, limit, goalId: goal ?? null, taskId: task ?? null })
+    },
     listRequeues: async ({ query: { after = null, limit, goal, task } }) => {
       await checkFilter(context, { goal, task })
       const page = { after, limit, goalId: goal ?? null, taskId: task ?? null }
@@ -270,7 +275,8 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     cancelGoal: async ({ id }) => cancelGoal(context, id, engine.cancelRunning),
     retryTask: async ({ id, body }) => shownTask(context, await retryTask(context, id, body)),
     revertTask: async ({ id, body: { by } }) => revertTask(context, id, by),
-    approveTask: async ({ id }) => shownTask(context, await approveTask(context, id)),
+    approveTask: async ({ id, body }) => shownTask(context, await approveTask(context, id, body)),
+    rejectTask: async ({ id, body }) => shownTask(context, await rejectTask(context, id, body)),
     editTask: async ({ id, body: { why, by, ...fields } }) =>
       shownTask(context, await requestEdit(context, id, fields, { why, by })),
     takeOverTask: async ({ id, body }) => shownTask(context, await takeOverTask(context, id, body)),

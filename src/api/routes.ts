@@ -10,6 +10,7 @@ import * as grants from './responses/grants.ts'
 import { notificationSchema, retriedDelivery } from './responses/notifications.ts'
 import * as inbox from './responses/inbox.ts'
 import { hostRoutes } from './host-routes.ts'
+import { judgementRoutes } from './judgement-routes.ts'
 import { change, list, ofRun, open, read } from './route-rows.ts'
 import { requeue } from './responses/requeue.ts'
 import * as runTools from './responses/run-tool-responses.ts'
@@ -188,18 +189,13 @@ export const routes = {
     contract.retryRequest,
     entities.taskSchema,
   ),
-  approveTask: change(
-    '/tasks/:id/approve',
-    'Lets finished work land as it is, although it weakened its checks or is larger than the limits',
-    null,
-    entities.taskSchema,
-  ),
   revertTask: change(
     '/tasks/:id/revert',
     'Undoes the work of a landed task on its target branch, with a new commit',
     contract.actorRequest,
     views.reverted,
   ),
+  ...judgementRoutes,
   editTask: {
     ...change(
       '/tasks/:id',

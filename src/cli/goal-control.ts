@@ -1,4 +1,4 @@
-/** The work of `approve`, `retry`, `cancel`, `pause` and `resume`. */
+/** The work of `approve`, `reject`, `retry`, `cancel`, `pause` and `resume`. */
 import type { Goal, Task } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command-options.ts'
@@ -49,13 +49,26 @@ export const retryCommand = (io: Io, id: string, options: RetryCommandOptions): 
     )
   return change(io, id, { verb: 'retry', body: { hint, by: userName() }, ...options })
 }
-export const approveCommand = (io: Io, id: string, options: JsonOption): Promise<number> => {
+const requireTask = (id: string, done: string): void => {
   if (kindOf(id) !== 'tasks')
     throw new AppError(
       'USAGE',
-      `only a task (t-…) can be approved, and "${id}" is a goal; "unstuck tasks --goal ${id}" lists its tasks`,
+      `only a task (t-…) can be ${done}, and "${id}" is a goal; "unstuck tasks --goal ${id}" lists its tasks`,
     )
-  return change(io, id, { verb: 'approve', ...options })
+}
+
+export const approveCommand = (io: Io, id: string, options: JsonOption): Promise<number> => {
+  requireTask(id, 'approved')
+  return change(io, id, { verb: 'approve', body: { by: userName() }, ...options })
+}
+
+export interface RejectOptions extends JsonOption {
+  note: string
+}
+
+export const rejectCommand = (io: Io, id: string, { note, ...options }: RejectOptions): Promise<number> => {
+  requireTask(id, 'rejected')
+  return change(io, id, { verb: 'reject', body: { note, by: userName() }, ...options })
 }
 
 export const cancelCommand = (io: Io, id: string, options: JsonOption): Promise<number> =>

@@ -38,6 +38,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   inbox: () => import('./commands/inbox.ts'),
   answer: () => import('./commands/answer.ts'),
   approve: () => import('./commands/approve.ts'),
+  reject: () => import('./commands/reject.ts'),
   'approve-recovery': () => import('./commands/approve-recovery.ts'),
   'reject-recovery': () => import('./commands/reject-recovery.ts'),
   'resolve-recovery': () => import('./commands/resolve-recovery.ts'),

@@ -6,10 +6,10 @@ import { offersChoice, type Escalation } from './escalation.ts'
 import type { Flow } from './flow.ts'
 import { goalEnded, goalFlow, isLanding, waitsForBranch, type Goal } from './goal.ts'
 import type { MergeEntry } from './merge.ts'
-import { taskEnded, taskFlow, type Task } from './task.ts'
+import { taskEnded, taskFlow, waitsForAutoFix, type Task } from './task.ts'
 
 /** Each is also a command: `unstuck <action> <id>`. */
-export const taskActions = ['approve', 'give-back', 'retry', 'take-over', 'edit', 'cancel'] as const
+export const taskActions = ['approve', 'reject', 'give-back', 'retry', 'take-over', 'edit', 'cancel'] as const
 export type TaskAction = (typeof taskActions)[number]
 
 /** Each is also a command: `unstuck <action> <id>`. */
@@ -28,11 +28,12 @@ export interface TaskActionFacts {
 const personMay = ({ rows }: Flow, from: string, trigger: string): boolean =>
   rows.some((row) => row.from === from && row.trigger === trigger && row.owner === 'person')
 
-const isApprovable = ({ task, goal, escalations }: TaskActionFacts): boolean => {
+/** The open question is about finished work, and offers this. */
+const isOffered = ({ task, goal, escalations }: TaskActionFacts, kind: 'approve' | 'reject'): boolean => {
   const trigger = goal.repoMode === 'direct' ? 'approved_in_place' : 'approved'
   if (goalEnded(goal.state) || !personMay(taskFlow, task.status, trigger)) return false
   const question = escalations.find(({ taskId, state }) => taskId === task.id && state === 'pending')
-  return question !== undefined && question.runId !== null && offersChoice(question, 'approve')
+  return question !== undefined && question.runId !== null && offersChoice(question, kind)
 }
 
 /** A failed goal is opened again by work on its tasks; nothing revives a goal that is done, ready or cancelled. */
@@ -40,7 +41,9 @@ const mayWorkStart = ({ state }: Goal): boolean => state === 'failed' || !goalEn
 
 /** Taking over again a task that a person has already taken over returns its folder once more. */
 const isTakeable = ({ task, goal }: TaskActionFacts): boolean =>
-  mayWorkStart(goal) && (task.status === 'blocked(awaiting_human)' || personMay(taskFlow, task.status, 'taken_over'))
+  mayWorkStart(goal) &&
+  !waitsForAutoFix(task) &&
+  (task.status === 'blocked(awaiting_human)' || personMay(taskFlow, task.status, 'taken_over'))
 
 /** While the merge queue merges a task, its work may already be on the goal branch. */
 const isBeingMerged = ({ task, merges }: TaskActionFacts): boolean =>
@@ -48,13 +51,17 @@ const isBeingMerged = ({ task, merges }: TaskActionFacts): boolean =>
   merges.some(({ taskId, state }) => taskId === task.id && state === 'processing')
 
 const taskRules: Record<TaskAction, (facts: TaskActionFacts) => boolean> = {
-  approve: isApprovable,
+  approve: (facts) => isOffered(facts, 'approve'),
+  reject: (facts) => isOffered(facts, 'reject'),
   'give-back': ({ task }) => task.takenOver !== null && personMay(taskFlow, task.status, 'given_back'),
   // The work of a superseded task is done by the task that continues it.
   retry: ({ task, goal }) =>
-    mayWorkStart(goal) && task.supersededBy === null && personMay(taskFlow, task.status, 'retried'),
+    mayWorkStart(goal) &&
+    task.supersededBy === null &&
+    !waitsForAutoFix(task) &&
+    personMay(taskFlow, task.status, 'retried'),
   'take-over': isTakeable,
-  edit: ({ task }) => !taskEnded(task.status),
+  edit: ({ task }) => !taskEnded(task.status) && !waitsForAutoFix(task),
   cancel: (facts) => personMay(taskFlow, facts.task.status, 'cancelled') && !isBeingMerged(facts),
 }
 
@@ -63,8 +70,11 @@ export const allowedTaskActions = (facts: TaskActionFacts): TaskAction[] =>
   taskActions.filter((action) => taskRules[action](facts))
 
 /** What a person has taken over is retried only by its own id. */
-const isRetriedWithGoal = ({ status, takenOver, supersededBy }: Task): boolean =>
-  takenOver === null && supersededBy === null && personMay(taskFlow, status, 'retried')
+const isRetriedWithGoal = (task: Task): boolean =>
+  task.takenOver === null &&
+  task.supersededBy === null &&
+  !waitsForAutoFix(task) &&
+  personMay(taskFlow, task.status, 'retried')
 
 const goalRules: Record<GoalAction, (goal: Goal, tasks: readonly Task[]) => boolean> = {
   // A goal that is landing accepts the command again, without effect.

@@ -37,6 +37,8 @@ export const choiceKinds = [
   'reply',
   'take_over',
   'approve',
+  'reject',
+  'ask_again',
   'retry',
   'resume',
   'cancel',
@@ -75,6 +77,8 @@ type ChoiceData =
   | { kind: 'reply' }
   | { kind: 'take_over'; runId: string }
   | { kind: 'approve' }
+  | { kind: 'reject' }
+  | { kind: 'ask_again' }
   | { kind: 'retry' }
   | { kind: 'resume' }
   | { kind: 'cancel' }
@@ -132,6 +136,8 @@ export const escalationFlow = {
   rows: [
     { from: '', to: 'pending', trigger: 'opened', owner: 'executor', event: 'escalation.opened' },
     answered('approve', 'approved'),
+    answered('reject', 'rejected'),
+    answered('ask_again', 'resolved'),
     answered('retry', 'approved'),
     answered('cancel', 'rejected'),
     answered('resume', 'resolved'),

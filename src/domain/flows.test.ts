@@ -9,6 +9,7 @@ const listed: Record<string, string> = {
   goal: 'planning active paused awaiting_human ready done failed cancelled',
   run: 'running success failed cancelled',
   engine: 'online draining offline',
+  judgement: 'claimed waiting asked decided withdrawn',
   'merge entry': 'pending processing merged failed cancelled',
   escalation: 'pending approved rejected resolved expired',
   'recovery proposal': 'open asked approved succeeded rejected resolved denied',
@@ -73,7 +74,9 @@ describe.each(flows.map((flow) => [flow.entity, flow] as const))('the flow of a 
   })
 
   it('begins in one state and reaches every state from there, but for the reasons that nothing enters yet', () => {
-    expect(flow.rows.filter((row) => row.from === '').map((row) => row.to)).toHaveLength(1)
+    // What the gates decide is stored with its verdict at once.
+    const begins = flow.entity === 'judgement' ? ['claimed', 'decided', 'asked'] : [flow.rows[0]?.to]
+    expect(flow.rows.filter((row) => row.from === '').map((row) => row.to)).toEqual(begins)
     const reached = reachable(flow, '')
     expect(flow.states.filter((state) => !reached.has(state))).toEqual(flow.entity === 'task' ? notEntered : [])
   })
@@ -91,7 +94,12 @@ describe.each(flows.map((flow) => [flow.entity, flow] as const))('the flow of a 
     expect(ways.map(({ from, trigger, owner }) => `${from} ${trigger} ${owner}`)).toEqual(
       {
         goal: ['failed retried person'],
-        task: ['done conflicted merge queue', 'done escalated merge queue', 'cancelled retried person'],
+        task: [
+          'done conflict_left_to_agent merge queue',
+          'done conflicted merge queue',
+          'done escalated merge queue',
+          'cancelled retried person',
+        ],
       }[flow.entity] ?? [],
     )
   })

@@ -2,6 +2,7 @@
 import { fromEach, type Flow } from './flow.ts'
 import type { Limits, Spend } from './budget.ts'
 import type { Grant } from './escalation.ts'
+import type { JudgeMode } from './judgement.ts'
 
 export const goalStates = [
   'planning',
@@ -104,6 +105,8 @@ export interface Goal {
   /** The commit that the goal branch should point at. Only Unstuck moves it; another commit there was put by someone else. */
   headCommit: string | null
   autoMerge: boolean
+  /** How strictly the work of its tasks is judged; null = as the owner says. */
+  judge: JudgeMode | null
   landing: GoalLanding
   allowedDirs: string[]
   /** Commands that a person allowed the agents of the goal, besides the checks. */

@@ -3,6 +3,7 @@
  * `blocked(awaiting_judge)` from `blocked(awaiting_human)`. A task that failed or met a limit is queued again at `retry.at`.
  */
 import { fromEach, type Flow } from './flow.ts'
+import type { JudgeMode } from './judgement.ts'
 
 export const taskStates = ['queued', 'running', 'done', 'failed', 'blocked', 'cancelled'] as const
 export type TaskState = (typeof taskStates)[number]
@@ -119,6 +120,8 @@ export interface Task extends TaskFields {
   takenOver: TakenOver | null
   /** Files that the task is about, as its author listed them. */
   contextFiles: string[]
+  /** How strictly its work is judged; null = as the goal and the owner say. */
+  judge: JudgeMode | null
   rework: Rework | null
   /** The task that continues this one, which is cancelled. */
   supersededBy: string | null
@@ -242,6 +245,20 @@ export const taskFlow = {
       trigger: 'objected',
       owner: 'judge',
       event: 'task.needs_rework',
+    },
+    {
+      from: 'blocked(awaiting_human)',
+      to: 'blocked(needs_rework)',
+      trigger: 'objected',
+      owner: 'person',
+      event: 'task.needs_rework',
+    },
+    {
+      from: 'blocked(awaiting_human)',
+      to: 'blocked(awaiting_judge)',
+      trigger: 'asked_again',
+      owner: 'person',
+      event: 'task.awaiting_judge',
     },
     ...fromEach(['blocked(awaiting_judge)', 'done'], {
       to: 'blocked(needs_rework)',

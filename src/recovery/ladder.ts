@@ -16,6 +16,7 @@ import { feedbackPlaybooks } from './playbooks/feedback.ts'
 import { mergePlaybooks } from './playbooks/merge.ts'
 import { policyPlaybooks } from './playbooks/policy.ts'
 import { proposalPlaybooks } from './playbooks/proposal.ts'
+import { objectionPlaybooks } from './playbooks/objections.ts'
 import { permissionPlaybooks } from './playbooks/permission.ts'
 import { progressPlaybooks } from './playbooks/progress.ts'
 import { providerPlaybooks } from './playbooks/provider.ts'
@@ -32,6 +33,7 @@ export const playbooks: readonly Playbook[] = [
   ...policyPlaybooks,
   ...proposalPlaybooks,
   ...mergePlaybooks,
+  ...objectionPlaybooks,
 ]
 
 /** The most counted recoveries of a task until a person resets its count. Waits are not counted. */

@@ -68,13 +68,15 @@ export type Action =
   | ({ type: 'run_proposed'; name: 'RUN_PROPOSED_COMMAND' } & RunProposed)
   /** A new task solves the conflict in a workspace of its own. */
   | {
-      type: 'auto_fix'
+      type: 'solve_conflict'
       name: 'AUTO_FIX_CONFLICT'
       onto: string
       conflicts: string[]
       failed?: string
       because: string
     }
+  /** A new task corrects what a reviewer objects to. `key`: of the objection. `harness`: another one than that of the work. */
+  | { type: 'answer_objection'; name: 'AUTO_FIX_OBJECTION'; because: string; key: string; harness?: string }
   /** The task is redone on a base that contains the commit which its work conflicted with. */
   | { type: 'run_again'; name: 'RUN_ON_NEWER_BASE'; onto: string; because: string }
   | {
@@ -109,7 +111,8 @@ export const scopeOf = {
   run_proposed: 'run',
   wait: 'task',
   switch_harness: 'task',
-  auto_fix: 'goal',
+  solve_conflict: 'goal',
+  answer_objection: 'goal',
   run_again: 'goal',
 } as const satisfies Record<Action['type'], Scope>
 
@@ -267,8 +270,10 @@ export const actionKeyOf = (action: Action): string => {
       return `harness:${action.harness}`
     case 'run_proposed':
       return `proposed:${action.proposal}:${action.step}`
-    case 'auto_fix':
-      return `${action.name} on ${action.onto}`
+    case 'solve_conflict':
+      return `solve conflict on ${action.onto}`
+    case 'answer_objection':
+      return `answer objection ${action.key}${action.harness === undefined ? '' : ` by ${action.harness}`}`
     case 'run_again':
       return `run again on ${action.onto}`
     case 'wait':

@@ -21,15 +21,16 @@ export type NewGoal = Pick<
   | 'allowedDirs'
   | 'limits'
   | 'spend'
->
+> &
+  Partial<Pick<Goal, 'judge'>>
 
 /** Stores a new goal in state `planning`, with its event. */
 export const insertGoal = async (db: Queryable, goal: NewGoal): Promise<Goal> => {
   const row = await firstRow<object>(
     db,
-    sql`insert into goal (id, title, requirement, state, repo_mode, target_branch, base_commit, head_commit, auto_merge, allowed_dirs, limits, spend)
+    sql`insert into goal (id, title, requirement, state, repo_mode, target_branch, base_commit, head_commit, auto_merge, allowed_dirs, limits, spend, judge)
     values (${goal.id}, ${goal.title}, ${goal.requirement}, 'planning', ${goal.repoMode}, ${goal.targetBranch}, ${goal.baseCommit},
-      ${goal.headCommit}, ${goal.autoMerge}, ${json(goal.allowedDirs)}::jsonb, ${json(goal.limits)}::jsonb, ${json(goal.spend)}::jsonb)
+      ${goal.headCommit}, ${goal.autoMerge}, ${json(goal.allowedDirs)}::jsonb, ${json(goal.limits)}::jsonb, ${json(goal.spend)}::jsonb, ${goal.judge ?? null})
     returning *`,
   )
   await appendEvent(db, {

@@ -24,6 +24,7 @@ import { migration as goalExport } from './migrations/0018-goal-export.ts'
 import { migration as agentQuestion } from './migrations/0019-agent-question.ts'
 import { migration as config } from './migrations/0020-config.ts'
 import { migration as loop } from './migrations/0021-loop.ts'
+import { migration as judgement } from './migrations/0022-judgement.ts'
 import { migration as targetCheck } from './migrations/0023-target-check.ts'
 import { migration as recent } from './migrations/0026-recent.ts'
 import { migration as due } from './migrations/0027-due.ts'
@@ -49,6 +50,7 @@ export const migrations: readonly string[] = [
   agentQuestion,
   config,
   loop,
+  judgement,
   targetCheck,
   recent,
   due,

@@ -4,6 +4,7 @@
  */
 import type { Escalation } from '../domain/escalation.ts'
 import type { Goal } from '../domain/goal.ts'
+import type { Judgement } from '../domain/judgement.ts'
 import type { Run } from '../domain/run.ts'
 import type { Task } from '../domain/task.ts'
 import { fromRow, firstRow, sql, type Queryable } from './db.ts'
@@ -46,6 +47,17 @@ export const pageOfRuns = async (
         and (${after}::text is null or (started_at, id) > (select started_at, id from run where id = ${after}))
       order by started_at, id limit ${limit}`)
   ).map(readRun)
+
+export const pageOfJudgements = async (
+  db: Queryable,
+  { after, limit, goalId, taskId }: Page & { goalId: string | null; taskId: string | null },
+): Promise<Judgement[]> =>
+  (
+    await db.query<object>(sql`select * from judgement
+      where (${goalId}::text is null or goal_id = ${goalId}) and (${taskId}::text is null or task_id = ${taskId})
+        and (${after}::text is null or number > (select number from judgement where id = ${after}))
+      order by number limit ${limit}`)
+  ).map((row) => fromRow<Judgement>(row))
 
 export const pageOfRecoveries = async (
   db: Queryable,

@@ -49,6 +49,11 @@ export const recordGrantUses = async (tx: Queryable, ids: readonly string[], run
     update path_grant set last_used_at = unstuck_now() where revoked_at is null and id in (select grant_id from used)`)
 }
 
+/** The grants without which the work of a run would not be allowed. */
+export const grantsOfRun = async (db: Queryable, { id }: { id: string }): Promise<Pick<PathGrant, 'path' | 'why'>[]> =>
+  db.query<Pick<PathGrant, 'path' | 'why'>>(sql`select path, why from path_grant
+    where run_id = ${id} or id in (select grant_id from path_grant_use where run_id = ${id}) order by path`)
+
 const isUnused = `path_grant.last_used_at <= unstuck_now() - make_interval(days => $1::int)`
 
 /** What ends a grant before it is revoked. The work of a superseded task goes on in another one, to which the grant still applies. */

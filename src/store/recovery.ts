@@ -155,7 +155,7 @@ export const resolveAutoFix = async (
   detail: string,
 ): Promise<void> => {
   const open = await tx.query<{ id: string }>(
-    sql`select id from recovery where task_id = ${taskId} and status = 'acting' and action ->> 'type' = 'auto_fix'`,
+    sql`select id from recovery where task_id = ${taskId} and status = 'acting' and action ->> 'type' in ('solve_conflict', 'answer_objection')`,
   )
   for (const { id } of open) await resolveRecovery(tx, id, status, detail)
 }

@@ -169,7 +169,9 @@ create table goal (
   ended_at timestamp with time zone,
   landing jsonb not null default '{"asked": false, "tries": 0, "broken": null, "target": null, "refused": null, "outdated": false, "sentBack": false, "unverified": false}'::jsonb,
   grants jsonb not null default '[]'::jsonb,
+  judge text,
   constraint goal_pkey PRIMARY KEY (id),
+  constraint goal_judge_check CHECK ((judge = ANY (ARRAY['auto'::text, 'llm'::text, 'human'::text]))),
   constraint goal_repo_mode_check CHECK ((repo_mode = ANY (ARRAY['local'::text, 'direct'::text, 'remote'::text]))),
   constraint goal_state_check CHECK ((state = ANY (ARRAY['planning'::text, 'active'::text, 'paused'::text, 'awaiting_human'::text, 'ready'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 );
@@ -184,6 +186,47 @@ create table goal_export (
   constraint goal_export_pkey PRIMARY KEY (goal_id),
   constraint goal_export_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id)
 );
+
+create table judgement (
+  id text not null,
+  number integer not null generated always as identity,
+  goal_id text not null,
+  task_id text not null,
+  run_id text not null,
+  commit text,
+  version integer not null,
+  mode text not null,
+  state text not null,
+  engine_id text,
+  expires_at timestamp with time zone,
+  retry_at timestamp with time zone,
+  failures integer not null default 0,
+  verdict text,
+  reason text not null default ''::text,
+  risk text,
+  points jsonb not null default '[]'::jsonb,
+  summary text not null default ''::text,
+  harness text,
+  model text,
+  decided_by text,
+  spend jsonb not null default '{"tokens": 0, "costUsd": 0, "seconds": 0}'::jsonb,
+  created_at timestamp with time zone not null default unstuck_now(),
+  changed_at timestamp with time zone not null default unstuck_now(),
+  decided_at timestamp with time zone,
+  constraint judgement_pkey PRIMARY KEY (id),
+  constraint judgement_run_id_key UNIQUE (run_id),
+  constraint judgement_task_id_commit_key UNIQUE (task_id, commit),
+  constraint judgement_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
+  constraint judgement_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
+  constraint judgement_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id),
+  constraint judgement_check CHECK (((state = 'decided'::text) = ((verdict IS NOT NULL) AND (decided_at IS NOT NULL)))),
+  constraint judgement_mode_check CHECK ((mode = ANY (ARRAY['auto'::text, 'llm'::text, 'human'::text]))),
+  constraint judgement_risk_check CHECK ((risk = ANY (ARRAY['low'::text, 'medium'::text, 'high'::text]))),
+  constraint judgement_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'waiting'::text, 'asked'::text, 'decided'::text, 'withdrawn'::text]))),
+  constraint judgement_verdict_check CHECK ((verdict = ANY (ARRAY['approve'::text, 'request_changes'::text])))
+);
+CREATE INDEX judgement_of_goal ON public.judgement USING btree (goal_id, number);
+CREATE INDEX judgement_open ON public.judgement USING btree (task_id) WHERE (state = ANY (ARRAY['claimed'::text, 'waiting'::text, 'asked'::text]));
 
 create table leader (
   name text not null,
@@ -535,6 +578,7 @@ create table task (
   rework jsonb,
   superseded_by text,
   kind text not null default 'code'::text,
+  judge text,
   constraint task_pkey PRIMARY KEY (id),
   constraint task_goal_id_number_key UNIQUE (goal_id, number),
   constraint task_engine_id_fkey FOREIGN KEY (engine_id) REFERENCES engine(id),
@@ -543,6 +587,7 @@ create table task (
   constraint task_block_reason_check CHECK ((block_reason = ANY (ARRAY['awaiting_judge'::text, 'quota_wait'::text, 'needs_rework'::text, 'issue_linking'::text, 'awaiting_human'::text, 'needs_human'::text]))),
   constraint task_check CHECK (((state = 'blocked'::text) = (block_reason IS NOT NULL))),
   constraint task_command_source_check CHECK ((command_source = ANY (ARRAY['task'::text, 'config'::text, 'inferred'::text]))),
+  constraint task_judge_check CHECK ((judge = ANY (ARRAY['auto'::text, 'llm'::text, 'human'::text]))),
   constraint task_lane_check CHECK ((lane = ANY (ARRAY['feature'::text, 'conflict_recovery'::text, 'docser'::text]))),
   constraint task_role_check CHECK ((role = ANY (ARRAY['planner'::text, 'worker'::text, 'tester'::text, 'docser'::text, 'judge'::text]))),
   constraint task_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'blocked'::text, 'cancelled'::text])))

@@ -70,7 +70,7 @@ export type NewTask = Pick<
   | 'model'
   | 'priority'
 > &
-  Partial<Pick<Task, 'kind' | 'lane' | 'engineId' | 'contextFiles' | 'rework' | 'originalCommands'>>
+  Partial<Pick<Task, 'kind' | 'lane' | 'engineId' | 'contextFiles' | 'judge' | 'rework' | 'originalCommands'>>
 
 type WithAreas = Pick<Task, 'id' | 'targetArea' | 'allowedPaths' | 'rework'>
 
@@ -90,12 +90,12 @@ export const insertTasks = async (db: Queryable, tasks: NewTask[]): Promise<void
     const areas = json(await areasWithGrants(db, { ...task, rework: task.rework ?? null }))
     await db.query(sql`
       insert into task (id, goal_id, number, title, instructions, role, allowed_paths, denied_paths, commands, original_commands,
-        command_source, depends_on, target_area, harness, model, priority, lane, areas, span, rank, engine_id, context_files, rework, kind, state)
+        command_source, depends_on, target_area, harness, model, priority, lane, areas, span, rank, engine_id, context_files, judge, rework, kind, state)
       values (${task.id}, ${task.goalId}, ${task.number}, ${task.title}, ${task.instructions}, ${task.role}, ${json(task.allowedPaths)}::jsonb,
         ${json(task.deniedPaths)}::jsonb, ${json(task.commands)}::jsonb, ${json(task.originalCommands ?? task.commands)}::jsonb, ${task.commandSource}, ${json(task.dependsOn)}::jsonb,
         ${task.targetArea}, ${task.harness}, ${task.model}, ${task.priority}, ${task.lane ?? laneOfRole(task.role)}, ${areas}::jsonb,
         area_spans(${areas}::jsonb), extract(epoch from unstuck_now()) + ${rankOf(task.priority, 0)}::float8, ${task.engineId ?? null},
-        ${json(task.contextFiles ?? [])}::jsonb, ${task.rework === undefined || task.rework === null ? null : json(task.rework)}::jsonb, ${task.kind ?? 'code'}, 'queued')`)
+        ${json(task.contextFiles ?? [])}::jsonb, ${task.judge ?? null}, ${task.rework === undefined || task.rework === null ? null : json(task.rework)}::jsonb, ${task.kind ?? 'code'}, 'queued')`)
     await appendEvent(db, {
       type: 'task.created',
       goalId: task.goalId,
@@ -141,23 +141,6 @@ export const cancelledDependents = async (db: Queryable, goalId: string): Promis
       select payload ->> 'reason' from event where task_id = task.id and type = 'task.cancelled' order by event.id desc limit 1
       ) = 'dependency_cancelled' order by number`)
   ).map(readTask)
-
-/** Failed tasks, and tasks parked for a quota or for rework, whose persisted retry time has come by the store's clock. */
-export const dueTasks = async (db: Queryable): Promise<Task[]> =>
-  (
-    await db.query<object>(
-      sql`select * from task where (state = 'failed' or block_reason in ('quota_wait', 'needs_rework')) and retry_at <= unstuck_now() order by retry_at`,
-    )
-  ).map(readTask)
-
-/** When the next retry is due; undefined = none is scheduled. */
-export const nextRetryAt = async (db: Queryable): Promise<Date | undefined> =>
-  (
-    await firstRow<{ at: Date | null }>(
-      db,
-      sql`select min(retry_at) as at from task where state = 'failed' or block_reason in ('quota_wait', 'needs_rework')`,
-    )
-  )?.at ?? undefined
 
 export interface TaskChange {
   retry?: Retry | null

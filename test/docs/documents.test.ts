@@ -15,6 +15,7 @@ const documents = [
   'ARCHITECTURE.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
+  'docs/judge.md',
   'docs/loop.md',
   'docs/weakened.md',
   'docs/exports.md',

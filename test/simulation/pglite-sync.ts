@@ -24,6 +24,7 @@ export const tables = [
   'recovery_proposal',
   'escalation',
   'recovery',
+  'judgement',
   'merge_entry',
   'area_hold',
   'lease',

@@ -20,7 +20,7 @@ import {
   retryGoal,
   retryTask,
 } from '../../src/runtime/people/commands.ts'
-import { approveTask } from '../../src/runtime/people/approve.ts'
+import { approveTask, rejectTask } from '../../src/runtime/people/approve.ts'
 import { requestEdit } from '../../src/runtime/people/edit-task.ts'
 import { giveBackTask, takeOverTask } from '../../src/runtime/people/take-over-task.ts'
 import { goalView } from '../../src/runtime/people/views.ts'
@@ -185,6 +185,7 @@ const accepted = async (work: Promise<unknown>): Promise<boolean> => {
 describe('a task', () => {
   const commands: Record<TaskAction, (id: string) => Promise<unknown>> = {
     approve: (id) => approveTask(context, id),
+    reject: (id) => rejectTask(context, id, { note: 'Not like this' }),
     'give-back': (id) => giveBackTask(context, id),
     retry: (id) => retryTask(context, id),
     'take-over': (id) => takeOverTask(context, id),

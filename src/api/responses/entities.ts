@@ -7,6 +7,7 @@ import { agentStates } from '../../domain/agent.ts'
 import { engineRoles, engineStates } from '../../domain/engine.ts'
 import { choiceKinds, escalationKinds, escalationStates } from '../../domain/escalation.ts'
 import { goalStates, repoModes, targetCheckStates } from '../../domain/goal.ts'
+import { judgeModes } from '../../domain/judgement.ts'
 import { loopRoles, loopStages } from '../../domain/loop.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
 import { blockReasons, lanes, roles, taskKinds, taskStates, reworkKinds, type TaskStatus } from '../../domain/task.ts'
@@ -23,6 +24,7 @@ export const goalSchemaFields = {
   baseCommit: text.nullable(),
   headCommit: text.nullable(),
   autoMerge: z.boolean(),
+  judge: z.enum(judgeModes).nullable(),
   landing: z.strictObject({
     ...{ asked: z.boolean(), outdated: z.boolean(), unverified: z.boolean(), sentBack: z.boolean(), tries: count },
     refused: z.strictObject({ reason: text, detail: text, paths: names }).nullable(),
@@ -108,6 +110,7 @@ export const taskSchemaFields = {
   pendingEdit: pendingEdit.nullable(),
   takenOver: takenOver.nullable(),
   contextFiles: z.array(text),
+  judge: z.enum(judgeModes).nullable(),
   rework: rework.nullable(),
   supersededBy: id('t').nullable(),
   ready: z.boolean(),
@@ -258,6 +261,8 @@ const choice = z.discriminatedUnion('kind', [
   z.strictObject({ ...choiceFields, kind: z.literal('reply') }),
   z.strictObject({ ...choiceFields, kind: z.literal('take_over'), runId: id('r') }),
   z.strictObject({ ...choiceFields, kind: z.literal('approve') }),
+  z.strictObject({ ...choiceFields, kind: z.literal('reject') }),
+  z.strictObject({ ...choiceFields, kind: z.literal('ask_again') }),
   z.strictObject({ ...choiceFields, kind: z.literal('retry') }),
   z.strictObject({ ...choiceFields, kind: z.literal('resume') }),
   z.strictObject({ ...choiceFields, kind: z.literal('cancel') }),

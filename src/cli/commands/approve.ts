@@ -4,7 +4,7 @@ import { jsonOption, type JsonOption, type Register } from '../command-options.t
 export const register: Register = (program, act) => {
   program
     .command('approve')
-    .description('land the finished work of a task although it weakened its checks or is larger than the limits')
+    .description('land the finished work of a task that waits for your decision, as it is')
     .argument('<task>', 'id of a task (t-…)')
     .option(...jsonOption)
     .action((id: string, options: JsonOption) =>

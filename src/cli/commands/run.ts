@@ -1,4 +1,5 @@
 /** `unstuck run`: works on a goal. */
+import { Option } from 'commander'
 import {
   collectValues,
   databaseOption,
@@ -24,6 +25,12 @@ export const register: Register = (program, act) => {
     .option('--direct', 'work in this folder itself, which may be a plain folder; no commit is made')
     .option('--allow-dir <dir>', 'directory outside the repository that agents may use (repeatable)', collectValues, [])
     .option('--harness <name>', 'harness for tasks that name none')
+    .addOption(
+      new Option(
+        '--judge <mode>',
+        'who decides whether finished work may land, besides its checks: auto = nobody, llm = a reviewer, human = you; the strictest of this, the task and the configuration counts',
+      ).choices(['auto', 'llm', 'human']),
+    )
     .option('--max-seconds <n>', 'time limit of each run, in seconds', positiveNumber)
     .option('--max-tokens <n>', 'token limit of the goal', positiveNumber)
     .option('--max-cost <usd>', 'cost limit of the goal, in US dollars', positiveNumber)

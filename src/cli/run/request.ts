@@ -3,6 +3,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import type { GoalView } from '../../api/contract.ts'
 import type { Config } from '../../config.ts'
+import type { JudgeMode } from '../../domain/judgement.ts'
 import { AppError } from '../../errors.ts'
 import { checksInCheckout, firstChecks } from '../../runtime/checks/first-checks.ts'
 import { inferredChecks, topOfFolder } from '../../runtime/checks/infer-from-files.ts'
@@ -20,6 +21,7 @@ export interface RunOptions extends JsonOption {
   loop?: boolean
   allowDir: string[]
   harness?: string
+  judge?: JudgeMode
   dryRun?: boolean
   detach?: boolean
   /** False = `--no-wait`. */
@@ -79,6 +81,7 @@ export const goalRequestOf = (io: Io, { home, input, options, config }: Given) =
     allowedDirs: options.allowDir.map((text) => allowedDir(io, text)),
     harness: options.harness ?? null,
     ...(options.loop === true ? { strategy: 'loop' as const } : {}),
+    ...(options.judge === undefined ? {} : { judge: options.judge }),
     limits: {
       ...(options.maxSeconds === undefined ? {} : { runSeconds: options.maxSeconds }),
       ...(options.maxTokens === undefined ? {} : { goalTokens: options.maxTokens }),

@@ -99,6 +99,17 @@ const violationText = ({ violations }: { violations: Violation[] }): string => {
   return `changed paths outside the task's rules: ${named.join(', ')}${more}`
 }
 
+interface Objected {
+  /** Who objects: `the reviewer (codex)`, or a person. */
+  by: string
+  text: string
+  key: string
+  again: boolean
+  mayCorrect: boolean
+  /** Has not worked on the task or those before it; absent = there is none. */
+  otherHarness?: string
+}
+
 interface LeftOut {
   path: string
   reason: string
@@ -191,6 +202,18 @@ const kinds = {
     words: ({ paths }: { paths: string[] }) =>
       `conflict markers are left in ${paths.slice(0, namedViolations).map(visiblePath).join(', ')}`,
     facts: ({ paths }) => ({ paths }),
+  }),
+  /**
+   * A reviewer or a person objects to finished work. `again`: the objection was raised before in this line of tasks. `mayCorrect`: one
+   * more task may correct the work. `key`: of the points.
+   */
+  objection: kind({
+    ...{ rung: 7, label: 'review_objection', failureCode: 'review_objection', category: 'test', retryable: false },
+    words: ({ by, text }: Objected) => `${by} objects: ${text}`,
+    facts: ({ again, mayCorrect, key, otherHarness }) => ({
+      ...{ again, mayCorrect, key },
+      ...(otherHarness === undefined ? {} : { otherHarness }),
+    }),
   }),
   /** The git remote does not respond. */
   remote: plain({

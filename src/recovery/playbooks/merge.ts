@@ -20,7 +20,7 @@ const conflictAutoFix = playbook({
   plan: ({ facts, evidence }) =>
     'conflicts' in facts && facts.autoFix
       ? {
-          ...{ type: 'auto_fix', name: 'AUTO_FIX_CONFLICT', onto: facts.onto, conflicts: facts.conflicts },
+          ...{ type: 'solve_conflict', name: 'AUTO_FIX_CONFLICT', onto: facts.onto, conflicts: facts.conflicts },
           ...(facts.failed === undefined ? {} : { failed: facts.failed }),
           because: evidence,
         }

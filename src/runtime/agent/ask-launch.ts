@@ -8,7 +8,8 @@ import { AppError, messageOf } from '../../errors.ts'
 import type { LaunchSpec, Shim } from '../../process/shim-protocol.ts'
 import type { DetectedCapabilities } from '../harness/detected-capabilities.ts'
 import type { HarnessChoice } from '../harness/harness-choice.ts'
-import { passedVariables, stopSignal, type RunContext } from '../core/run-context.ts'
+import { passedVariables, stopSignal } from '../core/run-context.ts'
+import type { AskContext } from './ask-context.ts'
 import { keepAlive } from './follow-launch.ts'
 import { watchTurn } from './turn-watch.ts'
 
@@ -20,7 +21,7 @@ const longestOutput = 256 * 1024
 
 /** A question that is being asked. */
 export interface OpenQuestion extends HarnessChoice {
-  runContext: RunContext
+  runContext: AskContext
   /** The question's own folder below the run's. */
   folder: string
   /** Folder with the code. */
@@ -149,7 +150,7 @@ const listen = async (open: OpenQuestion, dir: string, shim: Shim, heard: Heard)
 }
 
 /** The engine stops, the run was cancelled or its lease is lost: the answer is of no use, and its agent must not go on spending. */
-const abandon = async (runContext: RunContext, dir: string, shim: Shim): Promise<void> => {
+const abandon = async (runContext: AskContext, dir: string, shim: Shim): Promise<void> => {
   const { processes } = runContext.context.ports
   const cancelled = runContext.abort.signal.reason === 'cancelled'
   processes.requestStop(shim, cancelled ? 'cancelled' : 'abandoned')
@@ -202,7 +203,7 @@ export const launchQuestion = async (open: OpenQuestion, launch: QuestionLaunch)
   if (shim instanceof AppError) return shim
   const began = context.clock.elapsed()
   const heard: Heard = { reading: open.driver.emptyTranscript(), output: '' }
-  const stopKeepAlive = keepAlive(runContext, dir)
+  const stopKeepAlive = runContext.claim?.keepAlive(dir) ?? keepAlive(runContext, dir)
   const isStopped = (): boolean => stopSignal(runContext).aborted
   try {
     context.ports.processes.openGate(dir)
@@ -222,7 +223,7 @@ export const launchQuestion = async (open: OpenQuestion, launch: QuestionLaunch)
 export const budgetText = (end: Extract<QuestionEnd, { kind: 'budget' }>): string => overrunText(end.overrun)
 
 /** Milliseconds until a limit of seconds is reached, of the run or of its goal. */
-export const secondsLeftMs = ({ goal, run }: RunContext, spent: Spend = noSpend): number => {
+export const secondsLeftMs = ({ goal, run }: AskContext, spent: Spend = noSpend): number => {
   const used = run.spend.seconds + spent.seconds
   const left = (limit: number | undefined, seconds: number): number =>
     limit === undefined || limit <= 0 ? Number.POSITIVE_INFINITY : (limit - seconds) * 1000

@@ -9,8 +9,8 @@ import { addSpend, noSpend, type Spend } from '../../domain/budget.ts'
 import type { Transcript } from '../../harness/driver.ts'
 import { appendEvent, readEvents } from '../../store/event.ts'
 import { readIfFile } from '../core/files.ts'
-import { saveProgress, type RunContext } from '../core/run-context.ts'
 import { harnessNamed } from '../harness/harness-choice.ts'
+import { storeSpend, type AskContext } from './ask-context.ts'
 import { questionSpend } from './ask-launch.ts'
 
 /** Written before the first launch. */
@@ -22,10 +22,10 @@ const startedSchema = z.object({
 })
 export type StartedQuestion = z.output<typeof startedSchema>
 
-const asksOf = ({ paths }: RunContext): string => join(paths.root, 'asks')
-const folderOf = (runContext: RunContext, number: number): string => join(asksOf(runContext), String(number))
+const asksOf = ({ paths }: AskContext): string => join(paths.root, 'asks')
+const folderOf = (runContext: AskContext, number: number): string => join(asksOf(runContext), String(number))
 
-const numbersIn = ({ context }: RunContext, folder: string): number[] => {
+const numbersIn = ({ context }: AskContext, folder: string): number[] => {
   const { files } = context.ports
   const names = files.existsSync(folder) ? files.readdirSync(folder) : []
   return names
@@ -34,7 +34,7 @@ const numbersIn = ({ context }: RunContext, folder: string): number[] => {
     .toSorted((a, b) => a - b)
 }
 
-export const beginQuestion = (runContext: RunContext, started: StartedQuestion): { number: number; folder: string } => {
+export const beginQuestion = (runContext: AskContext, started: StartedQuestion): { number: number; folder: string } => {
   const { files } = runContext.context.ports
   const number = (numbersIn(runContext, asksOf(runContext)).at(-1) ?? 0) + 1
   const folder = folderOf(runContext, number)
@@ -63,14 +63,14 @@ const payloadOf = ({ spend, number, ...outcome }: QuestionOutcome): Record<strin
 })
 
 /** `interrupted`: launches of a question that a crash interrupted. They are counted for the rest of the run. */
-const markDone = (runContext: RunContext, number: number | null, interrupted = 0): void => {
+const markDone = (runContext: AskContext, number: number | null, interrupted = 0): void => {
   if (number === null) return
   const { files } = runContext.context.ports
   files.writeFileSync(join(folderOf(runContext, number), 'done'), String(interrupted), { mode: 0o600 })
 }
 
 /** Another engine may own the run, or this one may write nothing more. After a person's cancel the lease is still held. */
-const mayWrite = ({ context, abort }: RunContext): boolean =>
+const mayWrite = ({ context, abort }: AskContext): boolean =>
   !context.stopping.aborted && (!abort.signal.aborted || abort.signal.reason === 'cancelled')
 
 /** The longest text of an answer or a failure in an event. */
@@ -78,7 +78,7 @@ const longestText = 600
 
 /** Stores the event and the spend. `said`: the answer, or why there is none. */
 export const recordQuestion = async (
-  runContext: RunContext,
+  runContext: AskContext,
   outcome: QuestionOutcome,
   said: { answer: string } | { reason: string; detail: string; interrupted?: true },
 ): Promise<void> => {
@@ -89,7 +89,7 @@ export const recordQuestion = async (
   const ids = { goalId: run.goalId, taskId: run.taskId, runId: run.id }
   const payload = payloadOf(outcome)
   await context.db.transaction(async (tx) => {
-    await saveProgress(runContext, { spend: addSpend(run.spend, outcome.spend) }, tx)
+    await storeSpend(runContext, tx, outcome.spend)
     if ('answer' in said)
       await appendEvent(tx, { type: 'ask.answered', ...ids, payload: { ...payload, answer: clean(said.answer) } })
     else {
@@ -101,7 +101,7 @@ export const recordQuestion = async (
 }
 
 /** What a launch had printed, to its end. */
-const transcriptOf = (runContext: RunContext, dir: string, harness: string): Transcript => {
+const transcriptOf = (runContext: AskContext, dir: string, harness: string): Transcript => {
   const { driver } = harnessNamed(runContext.context.config(), harness)
   let reading = driver.emptyTranscript()
   for (let offset = 0; ;) {
@@ -113,7 +113,7 @@ const transcriptOf = (runContext: RunContext, dir: string, harness: string): Tra
 }
 
 /** Ends a launch that a crash left running, and returns what it spent; undefined = its agent never ran. */
-const endLaunch = async (runContext: RunContext, dir: string, harness: string): Promise<Spend | undefined> => {
+const endLaunch = async (runContext: AskContext, dir: string, harness: string): Promise<Spend | undefined> => {
   const { files, processes } = runContext.context.ports
   const state = processes.launchState(dir)
   const view = join(dir, '..', 'view')
@@ -125,7 +125,7 @@ const endLaunch = async (runContext: RunContext, dir: string, harness: string): 
   return questionSpend(transcriptOf(runContext, dir, harness), ended.state === 'ended' ? ended.exit.durationMs : 0)
 }
 
-const startedIn = (runContext: RunContext, folder: string): StartedQuestion | undefined => {
+const startedIn = (runContext: AskContext, folder: string): StartedQuestion | undefined => {
   try {
     const text = readIfFile(runContext.context.ports.files, join(folder, 'question.json'))
     return startedSchema.parse(JSON.parse(text ?? ''))
@@ -134,12 +134,12 @@ const startedIn = (runContext: RunContext, folder: string): StartedQuestion | un
   }
 }
 
-const isRecorded = async ({ context, run }: RunContext, number: number): Promise<boolean> => {
+const isRecorded = async ({ context, run }: AskContext, number: number): Promise<boolean> => {
   const events = await readEvents(context.db, { after: 0, limit: 10_000, runId: run.id })
   return events.some(({ type, payload }) => type.startsWith('ask.') && payload['ask'] === number)
 }
 
-const endQuestion = async (runContext: RunContext, number: number, started: StartedQuestion): Promise<void> => {
+const endQuestion = async (runContext: AskContext, number: number, started: StartedQuestion): Promise<void> => {
   const folder = folderOf(runContext, number)
   const { key: _key, ...question } = started
   const spends: Spend[] = []
@@ -159,7 +159,7 @@ const endQuestion = async (runContext: RunContext, number: number, started: Star
  * Ends what a crash left of earlier questions of this run; no agent of the run may start before. Returns how many launches of the
  * question with this key were interrupted.
  */
-export const endInterruptedQuestions = async (runContext: RunContext, key?: string): Promise<number> => {
+export const endInterruptedQuestions = async (runContext: AskContext, key?: string): Promise<number> => {
   const { files } = runContext.context.ports
   let launches = 0
   for (const number of numbersIn(runContext, asksOf(runContext))) {

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { knownHarnesses } from '../../harness/names.ts'
 import { installedPatterns } from '../../recovery/install.ts'
 import { copiedPatterns } from '../checks/fresh-workspace.ts'
-import { workTreeOf, type RunContext } from '../core/run-context.ts'
+import { workTreeOf } from '../core/run-context.ts'
+import type { AskContext } from './ask-context.ts'
 import { readPrepared } from './prepared.ts'
 
 const instructing = new Set<string>([
@@ -30,11 +31,14 @@ export interface AskView {
   /** Tree of the view. */
   tree: string
   indexFile: string
-  /** Tree of the workspace before the question; null = it is the user's folder, in which other programs may work. */
+  /**
+   * Tree of the workspace before the question. Null = nothing to compare with: it is the user's folder, in which other programs may
+   * work, or the work is a commit.
+   */
   workspace: string | null
 }
 
-const captureWork = async (runContext: RunContext, folder: string): Promise<{ tree: string; paths: string[] }> => {
+const captureWork = async (runContext: AskContext, folder: string): Promise<{ tree: string; paths: string[] }> => {
   const { context, run } = runContext
   const found = await context.ports.git.captureTree(context.shadow, {
     base: run.baseCommit ?? '',
@@ -45,21 +49,31 @@ const captureWork = async (runContext: RunContext, folder: string): Promise<{ tr
   return { tree: found.tree, paths: found.changes.map(({ path }) => path) }
 }
 
-export const layAskView = async (runContext: RunContext, folder: string): Promise<AskView> => {
-  const { context, goal, run } = runContext
+const committedWork = async (
+  { context, run }: AskContext,
+  commit: string,
+): Promise<{ tree: string; paths: string[] }> => {
+  const { git } = context.ports
+  const tree = await git.treeOf(context.shadow, commit)
+  const changes = await git.changesBetween(context.shadow, run.baseCommit ?? '', commit)
+  return { tree, paths: changes.map(({ path }) => path) }
+}
+
+export const layAskView = async (runContext: AskContext, folder: string): Promise<AskView> => {
+  const { context, goal, run, claim } = runContext
   const { git } = context.ports
   const base = run.baseCommit
   if (base === null) throw new Error('a question needs a prepared workspace')
-  const work = await captureWork(runContext, folder)
+  const work = await (claim === undefined ? captureWork(runContext, folder) : committedWork(runContext, claim.commit))
   const paths = work.paths.filter((path) => !instructsAgents(path))
   const tree = await git.buildTree(context.shadow, { base, tree: work.tree, paths })
   const view = { tree, dir: join(folder, 'view'), indexFile: join(folder, 'index-of-view') }
   await git.layView(context.shadow, view)
-  return { ...view, workspace: goal.repoMode === 'direct' ? null : work.tree }
+  return { ...view, workspace: goal.repoMode === 'direct' || claim !== undefined ? null : work.tree }
 }
 
 /** Paths that changed while the question was asked. Changes of the workspace are undone; those of the view go with it. */
-export const undoAskChanges = async (runContext: RunContext, folder: string, view: AskView): Promise<string[]> => {
+export const undoAskChanges = async (runContext: AskContext, folder: string, view: AskView): Promise<string[]> => {
   const { context } = runContext
   const { git } = context.ports
   const seen = await git.viewChanges(context.shadow, view)
@@ -74,5 +88,5 @@ export const undoAskChanges = async (runContext: RunContext, folder: string, vie
   return [...new Set([...seen, ...changed])].sort()
 }
 
-export const dropAskView = async ({ context }: RunContext, view: AskView): Promise<void> =>
+export const dropAskView = async ({ context }: AskContext, view: AskView): Promise<void> =>
   context.ports.git.removeWorkspace(view.dir)

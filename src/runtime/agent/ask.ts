@@ -14,11 +14,11 @@ import { waitEndsAt } from '../../recovery/reset-time.ts'
 import { limitAccount } from '../../store/account.ts'
 import { storeNow } from '../../store/event.ts'
 import { getGoal } from '../../store/goal.ts'
-import { requireLease } from '../../store/run.ts'
-import { isReleased, type RunContext } from '../core/run-context.ts'
+import { isReleased } from '../core/run-context.ts'
 import { accountFor, accountLimitOf, harnessesOnAccount } from '../harness/accounts.ts'
 import { detectCapabilities } from '../harness/detected-capabilities.ts'
 import { findHarness, missingProgram, type HarnessChoice } from '../harness/harness-choice.ts'
+import { requireRight, type AskContext } from './ask-context.ts'
 import { questionForm, questionPrompt, readAnswer, schemaText, type Refusal } from './ask-answer.ts'
 import { questionKey, readCachedAnswer, writeCachedAnswer } from './ask-cache.ts'
 import { budgetText, launchQuestion, secondsLeftMs, type OpenQuestion, type QuestionEnd } from './ask-launch.ts'
@@ -76,7 +76,7 @@ interface Chosen extends HarnessChoice {
   model: string | undefined
 }
 
-const choose = ({ context, run, task }: RunContext, request: AskRequest<unknown>): Chosen | Failed => {
+const choose = ({ context, run, task }: AskContext, request: AskRequest<unknown>): Chosen | Failed => {
   const config = context.config()
   const name = request.harness ?? run.harness
   const found = findHarness(config, name)
@@ -88,7 +88,7 @@ const choose = ({ context, run, task }: RunContext, request: AskRequest<unknown>
 }
 
 /** Why nothing may be launched now; undefined = it may. */
-const refusal = async (runContext: RunContext, name: string): Promise<Failed | undefined> => {
+const refusal = async (runContext: AskContext, name: string): Promise<Failed | undefined> => {
   const { context, run } = runContext
   const goal = await getGoal(context.db, runContext.goal.id)
   if (goal !== undefined) runContext.goal = goal
@@ -101,12 +101,12 @@ const refusal = async (runContext: RunContext, name: string): Promise<Failed | u
 }
 
 /** Closes the account to launches, as a limit that an agent meets does. */
-const storeLimit = async (runContext: RunContext, name: string, { evidence, reset }: ProviderLimit): Promise<void> => {
+const storeLimit = async (runContext: AskContext, name: string, { evidence, reset }: ProviderLimit): Promise<void> => {
   const { context, run, task } = runContext
   const account = accountFor(context, name)
   const delayMs = reset === undefined ? context.config().retry.quotaBaseSeconds * 1000 : 0
   await context.db.transaction(async (tx) => {
-    await requireLease(tx, run)
+    await requireRight(runContext, tx)
     const wait = { delayMs, ...(reset === undefined ? {} : { until: reset.resetAt.toISOString() }) }
     const until = waitEndsAt(wait, await storeNow(tx))
     const shown = context.ports.processes.redactText(evidence, context.environment)
@@ -220,7 +220,7 @@ const notLaunched = (outcome: Failed, model: string | null): Answered<never> => 
 
 /** Lays the view, launches, and removes the view. */
 const askAgent = async <T>(
-  runContext: RunContext,
+  runContext: AskContext,
   request: AskRequest<T>,
   { chosen, key, used }: { chosen: Chosen; key: string; used: number },
 ): Promise<Answered<T>> => {
@@ -251,7 +251,7 @@ const keyOf = <T>(request: AskRequest<T>, { name, model }: Chosen): string => {
   })
 }
 
-const answerOf = async <T>(runContext: RunContext, request: AskRequest<T>): Promise<[Answered<T>, string]> => {
+const answerOf = async <T>(runContext: AskContext, request: AskRequest<T>): Promise<[Answered<T>, string]> => {
   const { context, run } = runContext
   const chosen = choose(runContext, request)
   if ('ok' in chosen) return [notLaunched(chosen, request.model ?? null), request.harness ?? run.harness]
@@ -275,7 +275,7 @@ const answerOf = async <T>(runContext: RunContext, request: AskRequest<T>): Prom
 }
 
 /** A person's cancel, a lost lease or the end of the engine gives `stopped`; the caller's run ends then, and stores nothing. */
-export const ask = async <T>(runContext: RunContext, request: AskRequest<T>): Promise<AskResult<T>> => {
+export const ask = async <T>(runContext: AskContext, request: AskRequest<T>): Promise<AskResult<T>> => {
   const { clock } = runContext.context
   const began = clock.elapsed()
   if (isReleased(runContext)) return { ...failed('stopped', 'the run was stopped'), ms: 0, spend: noSpend, attempts: 0 }

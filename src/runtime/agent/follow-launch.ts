@@ -23,7 +23,10 @@ export type LaunchResult =
  * Ties the shim to the lease: when the lease is not renewed, the shim ends the agent before another engine may claim the task. The
  * heartbeat of the engine renews all leases; the first renewal is made here, for a run to which the engine has just re-attached.
  */
-export const keepAlive = (runContext: RunContext, dir: string): (() => void) => {
+export const keepAlive = (
+  runContext: Pick<RunContext, 'context' | 'run' | 'abort' | 'renewedAt' | 'onRenewed'>,
+  dir: string,
+): (() => void) => {
   const { context } = runContext
   const touch = (): void => void context.ports.processes.touchKeepAlive(dir)
   runContext.onRenewed = touch

@@ -51,7 +51,8 @@ const longestWords = 300
 const longestEnding = 700
 const mostTried = 6
 
-const lastWords = ({ context }: RunContext, before: Run): string => {
+/** What the agent of an ended run said last; '' where its output is not here. */
+export const lastWords = (context: Context, before: Run): string => {
   const launch = lastLaunch(before)
   const dir = runPaths(context, before.id).launch(launch?.number ?? 1)
   // The output of a run on another host is not here.
@@ -124,7 +125,7 @@ const handOverOf = async (
   { before, of }: { before: Run; of: string },
   over: OverlayResult,
 ): Promise<string> => {
-  const words = lastWords(runContext, before)
+  const words = lastWords(runContext.context, before)
   return [
     before.launches.length === 0
       ? `A person worked on this task before you; that ended ${endingOf(before)}.`

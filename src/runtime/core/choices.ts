@@ -112,6 +112,22 @@ export const approveChoice = (task: Id): Choice => ({
   input: null,
 })
 
+export const rejectChoice = (task: Id): Choice => ({
+  ...{ id: 'reject', kind: 'reject' },
+  label: 'Reject the work',
+  effect: 'The work does not land; it is corrected by what you write, and judged again.',
+  command: `unstuck reject ${task} --note "…"`,
+  input: input('note', 'What has to be corrected', { required: true }),
+})
+
+export const askAgainChoice = (task: Id): Choice => ({
+  ...{ id: 'ask_again', kind: 'ask_again' },
+  label: 'Ask the reviewer again',
+  effect: 'The reviewer is asked about the same work once more.',
+  command: `unstuck answer ${task} ask_again`,
+  input: null,
+})
+
 /** `after`: what the person does first, because a retry alone would fail in the same way. */
 export const retryChoice = (id: Id, after?: string): Choice => ({
   ...{ id: 'retry', kind: 'retry' },

@@ -16,7 +16,7 @@ export interface Continuation extends Pick<NewTask, 'id' | 'number' | 'title' | 
 
 export const continuingTask = (parent: Task, given: Continuation): NewTask => {
   const { goalId, role, allowedPaths, deniedPaths, commands, originalCommands, commandSource, dependsOn } = parent
-  const { model, engineId, contextFiles } = parent
+  const { model, engineId, contextFiles, judge } = parent
   const { id, number, title, instructions, because } = given
   const targetArea = given.targetArea === undefined ? parent.targetArea : given.targetArea
   // A conflict is solved in one session, however the work itself was done.
@@ -24,7 +24,7 @@ export const continuingTask = (parent: Task, given: Continuation): NewTask => {
   return {
     ...{ id, goalId, number, title, instructions },
     ...{ role, allowedPaths, deniedPaths, commands, originalCommands, commandSource, dependsOn },
-    ...{ targetArea, model, engineId, contextFiles, kind, lane: given.lane ?? parent.lane },
+    ...{ targetArea, model, engineId, contextFiles, kind, judge, lane: given.lane ?? parent.lane },
     ...{ harness: given.harness ?? parent.harness, priority: parent.priority + given.priority },
     rework: { parent: parent.id, depth: (parent.rework?.depth ?? 0) + 1, because, kind: given.kind },
   }

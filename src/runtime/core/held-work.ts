@@ -5,27 +5,39 @@ import type { Task } from '../../domain/task.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
 import { visiblePath } from '../../recovery/policy/fold.ts'
 import { approveChoice, cancelChoice, hintChoice, takeOverChoice } from './choices.ts'
+import { missingChecks } from '../../recovery/review/judge-mode.ts'
 import { questionWithTried } from './tried.ts'
 import { unapprovedWeakenings, weakenedQuestion, weakeningReason } from './weakened-question.ts'
 
-/** Why the work is held; at least one of the two is set. */
+/** Why the work is held; at least one of the three is set. */
 export interface Held {
   weakened: Weakening[]
   oversized?: Oversized
+  /** Required checks that did not pass on it. */
+  missing?: string[]
 }
 
-/** Undefined = nothing holds the work. */
-export const heldWork = (task: Task, run: Run): Held | undefined => {
+/** Undefined = nothing holds the work. `required`: the owner's required checks. */
+export const heldWork = (task: Task, run: Run, required: readonly string[]): Held | undefined => {
   const weakened = unapprovedWeakenings(task, run)
   const large = run.verdict?.oversized
-  if (weakened.length === 0 && large === undefined) return undefined
-  return { weakened, ...(large === undefined ? {} : { oversized: large }) }
+  const missing = missingChecks(run, required)
+  if (weakened.length === 0 && large === undefined && missing.length === 0) return undefined
+  return {
+    weakened,
+    ...(large === undefined ? {} : { oversized: large }),
+    ...(missing.length === 0 ? {} : { missing }),
+  }
 }
 
-export const heldReason = ({ weakened, oversized }: Held): string =>
+const missingText = (missing: readonly string[]): string =>
+  `${missing.length === 1 ? 'a required check' : 'required checks'} did not pass on it: ${missing.join(', ')}`
+
+export const heldReason = ({ weakened, oversized, missing }: Held): string =>
   [
     ...(weakened.length === 0 ? [] : [weakeningReason(weakened)]),
     ...(oversized === undefined ? [] : [`the work changes ${oversizedText(oversized)}`]),
+    ...(missing === undefined ? [] : [missingText(missing)]),
   ].join('; ')
 
 const largestText = ({ largest }: Oversized): string =>
@@ -51,11 +63,32 @@ const sizeQuestion = (task: Task, run: Run, large: Oversized, tried: string[]): 
   }
 }
 
-/** One question, whatever holds the work. `tried`: the recoveries before, as lines. */
-export const heldQuestion = (
+const missingLine = (task: Task): string =>
+  `To have them run: unstuck edit ${task.id} --check "…" --retry. To require others: judge.requiredChecks in .unstuck/config.json.`
+
+const missingQuestion = (
   task: Task,
   run: Run,
-  { weakened, oversized, tried }: Held & { tried: string[] },
+  { missing, tried }: { missing: readonly string[]; tried: string[] },
+): Omit<NewEscalation, 'id'> => {
+  const { id, number, title } = task
+  const happened = `Task ${number} "${title}" cannot land by itself: ${missingText(missing)}.`
+  return {
+    ...{ goalId: run.goalId, taskId: id, runId: run.id, kind: 'exhausted', happened, tried },
+    question: questionWithTried(happened, tried),
+    details: [
+      missingLine(task),
+      `To look at the work: unstuck diff ${run.id}. To merge exactly this work: unstuck approve ${id}.`,
+    ].join('\n'),
+    choices: [approveChoice(id), hintChoice(id), takeOverChoice(id, run.id), cancelChoice(id)],
+  }
+}
+
+/** Of weakened checks and size. */
+const ownQuestion = (
+  task: Task,
+  run: Run,
+  { weakened, oversized, tried }: Omit<Held, 'missing'> & { tried: string[] },
 ): Omit<NewEscalation, 'id'> => {
   if (weakened.length === 0 && oversized !== undefined) return sizeQuestion(task, run, oversized, tried)
   const asked = weakenedQuestion(task, run, { held: weakened, tried })
@@ -66,5 +99,24 @@ export const heldQuestion = (
     happened: `${asked.happened} ${both}`,
     question: `${asked.question}\n${both}`,
     details: [asked.details, ...sizeLines(oversized)].join('\n'),
+  }
+}
+
+/** One question, whatever holds the work. `tried`: the recoveries before, as lines. */
+export const heldQuestion = (
+  task: Task,
+  run: Run,
+  { missing, ...held }: Held & { tried: string[] },
+): Omit<NewEscalation, 'id'> => {
+  if (missing === undefined) return ownQuestion(task, run, held)
+  if (held.weakened.length === 0 && held.oversized === undefined)
+    return missingQuestion(task, run, { missing, tried: held.tried })
+  const asked = ownQuestion(task, run, held)
+  const more = `Also, ${missingText(missing)}.`
+  return {
+    ...asked,
+    happened: `${asked.happened} ${more}`,
+    question: `${asked.question}\n${more}`,
+    details: [asked.details, missingLine(task)].join('\n'),
   }
 }

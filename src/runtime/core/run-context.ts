@@ -74,16 +74,20 @@ export const checkedTreeOf = (session: Pick<RunContext, 'goal' | 'context' | 'pa
   session.goal.repoMode === 'direct' ? session.context.repository.root : session.paths.checked
 
 /** Stores progress of the run in the given transaction, or in its own: a phase and its event are written together or not at all. Throws if the lease is lost. */
-export const saveProgress = async (runContext: RunContext, progress: RunProgress, tx?: Queryable): Promise<void> => {
+export const saveProgress = async (
+  runContext: Pick<RunContext, 'context' | 'run'>,
+  progress: RunProgress,
+  tx?: Queryable,
+): Promise<void> => {
   const write = async (inside: Queryable) => mustSucceed(await saveRun(inside, runContext.run, progress))
   runContext.run = tx === undefined ? await runContext.context.db.transaction(write) : await write(tx)
 }
 
 /** True = stop working on this run and write nothing more: the engine shuts down, the run was cancelled, or its lease is lost. */
-export const isReleased = (runContext: RunContext): boolean =>
+export const isReleased = (runContext: Pick<RunContext, 'context' | 'abort'>): boolean =>
   runContext.context.stopping.aborted || runContext.abort.signal.aborted
 
-export const stopSignal = (runContext: RunContext): AbortSignal =>
+export const stopSignal = (runContext: Pick<RunContext, 'context' | 'abort'>): AbortSignal =>
   AbortSignal.any([runContext.context.stopping, runContext.abort.signal])
 
 /** Names of environment variables that the owner passes to agents and commands. */

@@ -42,7 +42,11 @@ const names: Record<string, (action: Tried['action']) => string> = {
   ask_paths: () => 'asked a model about the changed paths',
   install: () => 'installed the dependencies',
   run_proposed: ({ command }) => `ran the proposed \`${textOf(command)}\``,
-  auto_fix: () => 'let a new task correct the work',
+  solve_conflict: () => 'had a new task solve the conflict',
+  answer_objection: ({ harness }) =>
+    harness === undefined
+      ? 'had a new task correct the work'
+      : `had a new task correct the work with ${textOf(harness)}`,
   run_again: () => 'did the task again on the newer base',
   wait: ({ name }) => (name === 'WAIT_FOR_QUOTA' ? 'waited for the limit to reset' : 'waited and retried'),
 }

@@ -15,13 +15,14 @@ import { getGoal } from '../../store/goal.ts'
 import { cancelGraceSeconds, finishCancels } from '../people/commands.ts'
 import { LeadershipLostError } from '../../store/leader.ts'
 import { requestRunStop, getRun, listRuns, runsOfEngine } from '../../store/run.ts'
-import { getTask, nextRetryAt } from '../../store/task.ts'
+import { nextRetryAt } from '../../store/due-task.ts'
+import { getTask } from '../../store/task.ts'
 import { sendHeartbeat, startHeartbeat } from './heartbeat.ts'
 import type { Context } from '../core/context.ts'
 import { runCycle } from './cycle.ts'
 import type { TargetPolls } from '../landing/land-goal.ts'
 import { releaseEndedRuns } from './retention.ts'
-import { createMerger, createNotifier, createSideJob, safely, type SideJob } from './side-jobs.ts'
+import { createMerger, createNotifier, createReviewer, createSideJob, safely, type SideJob } from './side-jobs.ts'
 import { createUnusedPathsJob } from './unused-paths.ts'
 import { createContextExportJob } from './export-context.ts'
 import { createGoalExportJob, exportLast, type GoalExportJob } from './export-goals.ts'
@@ -95,6 +96,7 @@ interface Loop {
   gracePeriod: GracePeriod
   executors: Executors
   merger: SideJob
+  reviewer: SideJob
   notifier: SideJob
   polls: TargetPolls
   endUnusedPaths: ReturnType<typeof createUnusedPathsJob>
@@ -107,13 +109,14 @@ interface Loop {
  * decided.
  */
 const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
-  const { engineId, gracePeriod, merger, notifier, polls, endUnusedPaths } = parts
+  const { engineId, gracePeriod, merger, reviewer, notifier, polls, endUnusedPaths } = parts
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
   notifier.start(context)
   if (gracePeriod.isOver()) await reapAll(context, { engineId, liveness })
   // While the repository is missing (an unmounted disk), goals and merges would fail without a fault of their own.
   if (await detectReplacedRepository(context)) {
     await judgeRuns(context)
+    reviewer.start(context)
     merger.start(context)
     await runCycle(context, polls)
   }
@@ -179,7 +182,7 @@ export const createWakeUp = (): WakeUp => {
 }
 
 const loop = async (context: Context, parts: Loop, wakeUp: WakeUp): Promise<void> => {
-  const { executors, gracePeriod, merger, notifier, exporter } = parts
+  const { executors, gracePeriod, merger, reviewer, notifier, exporter } = parts
   // While the store was unavailable no owner could renew its lease.
   const failed = (error: unknown): void => (isStoreTrouble(error) ? gracePeriod.begin() : undefined)
   while (!context.stopping.aborted) {
@@ -190,6 +193,7 @@ const loop = async (context: Context, parts: Loop, wakeUp: WakeUp): Promise<void
   }
   await Promise.allSettled([...executors.working.values()].map((work) => work.done))
   await merger.idle()
+  await reviewer.idle()
   await notifier.idle()
   await exporter.idle()
 }
@@ -253,7 +257,13 @@ const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine
     await exportContext(leading)
   })
   const exports = { exportGoals, exporter }
-  const jobs = { merger: createMerger(), notifier, endUnusedPaths: createUnusedPathsJob(), ...exports }
+  const jobs = {
+    merger: createMerger(),
+    reviewer: createReviewer(engineId),
+    notifier,
+    endUnusedPaths: createUnusedPathsJob(),
+    ...exports,
+  }
   const parts = { engineId, gracePeriod, executors, polls: new Map(), ...jobs }
   return roles.includes('control') ? { ...parts, leadership: createLeadership(context, engineId, gracePeriod) } : parts
 }

@@ -7,6 +7,8 @@ import { processMergeQueue, requeueInterruptedMerges } from '../landing/merge-qu
 import { updateOutdatedGoals } from '../landing/outdated-goals.ts'
 import { checkTargets } from '../landing/target-check.ts'
 import { restoreGoalBranches } from '../landing/ref-guard.ts'
+import { claimReviews, type ClaimedReview } from '../landing/review-claim.ts'
+import { reviewWork } from '../landing/review-work.ts'
 import type { CancelRunning } from '../people/commands.ts'
 import { createPressedButtonsJob } from './pressed-buttons.ts'
 import { createTidyNotificationsJob, handOverDue, sendDue } from './send-notifications.ts'
@@ -58,6 +60,35 @@ export const createMerger = (): SideJob =>
     await processMergeQueue(context)
     await checkTargets(context)
   })
+
+/**
+ * Reviews run next to the loop, because a reviewer takes minutes. Several run at a time, and a new one begins without waiting for those:
+ * at most as many as agents of this engine may work.
+ */
+export const createReviewer = (engineId: string): SideJob => {
+  const working = new Map<string, Promise<void>>()
+  const begin = (context: Context, claimed: ClaimedReview): void => {
+    const { id } = claimed.judgement
+    const work = safely(context, () => reviewWork(context, claimed)).finally(() => {
+      working.delete(id)
+      context.wake()
+    })
+    working.set(id, work)
+  }
+  const claimer = createSideJob(async (context) => {
+    const free = context.config().maxParallel - working.size
+    if (free <= 0) return
+    for (const claimed of await claimReviews(context, { engineId, working: [...working.keys()] }, free))
+      begin(context, claimed)
+  })
+  return {
+    start: (context) => claimer.start(context),
+    idle: async () => {
+      await claimer.idle()
+      await Promise.all(working.values())
+    },
+  }
+}
 
 /** A receiver of notifications may not respond, so no channel waits for another, and nothing else waits for any. */
 export const createNotifier = (cancelRunning: CancelRunning): SideJob => {

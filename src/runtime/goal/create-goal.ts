@@ -5,6 +5,7 @@
 import { whyNotAllowed } from '../../wide-folder.ts'
 import type { Goal } from '../../domain/goal.ts'
 import { noSpend } from '../../domain/budget.ts'
+import type { JudgeMode } from '../../domain/judgement.ts'
 import type { TaskKind } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { mustSucceed } from '../../store/db.ts'
@@ -28,6 +29,8 @@ export interface GoalOptions {
   limits: Partial<Goal['limits']>
   /** `loop`: tasks that name no kind are of kind `loop`. Absent = `tasks`. */
   strategy?: 'tasks' | 'loop'
+  /** How strictly the work of its tasks is judged. Absent = as the owner says. */
+  judge?: JudgeMode
 }
 
 const topOf = async (context: Context, start: Start): Promise<TopOfCommit> => {
@@ -87,6 +90,7 @@ const newTasks = (context: Context, { goalId, input, options, top }: Plan): NewT
       model: task.model ?? null,
       priority: task.priority,
       contextFiles: task.contextFiles ?? [],
+      judge: task.judge ?? null,
       kind: kindOf(task, options),
     }
   })
@@ -184,6 +188,7 @@ export const createGoal = async (context: Context, input: GoalInput, options: Go
       allowedDirs,
       limits: { ...goalLimits, ...options.limits },
       spend: noSpend,
+      judge: options.judge ?? null,
     })
     await insertTasks(tx, tasks)
     return mustSucceed(await moveGoal(tx, created, 'planned', tasks.length === 1 ? '1 task' : `${tasks.length} tasks`))

@@ -3,6 +3,7 @@
  * The result always has at least one task, unique ids, `after` entries that name tasks of the goal, no cycle, and
  * paths inside the repository. Any other input fails with `INPUT_INVALID` before anything is stored.
  */
+import { strictestMode, type JudgeMode } from '../../domain/judgement.ts'
 import type { TaskKind } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { planCommand } from '../../recovery/command/plan.ts'
@@ -35,6 +36,8 @@ export interface TaskInput {
   contextFiles?: string[]
   /** Absent = `code`. */
   kind?: TaskKind
+  /** Absent = as the goal and the owner say. */
+  judge?: JudgeMode
 }
 
 export interface GoalInput {
@@ -234,7 +237,12 @@ export const goalFromTaskFile = (name: string, text: string): GoalInput => {
   checkText(name, text)
   const written = readTaskFile(name, text)
   const kind: TaskKind | undefined = written.strategy === 'loop' ? 'loop' : undefined
-  const tasks = written.tasks.map((task, index) => taskOfFile(kind === undefined ? task : { kind, ...task }, index))
+  const ofGoal = (task: TaskFileTask): TaskFileTask => ({
+    ...(kind === undefined ? {} : { kind }),
+    ...task,
+    ...(written.judge === undefined ? {} : { judge: strictestMode([written.judge, task.judge ?? null]) }),
+  })
+  const tasks = written.tasks.map((task, index) => taskOfFile(ofGoal(task), index))
   checkIds(name, tasks)
   return finish(name, {
     title: shortTitle(written.goal),

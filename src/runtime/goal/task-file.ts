@@ -4,6 +4,7 @@
  * there.
  */
 import { z } from 'zod'
+import { judgeModes } from '../../domain/judgement.ts'
 import { taskKinds } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { explainIssue, parseJson } from '../../validation.ts'
@@ -21,6 +22,10 @@ const directory = z
 
 const idText = 'a short text without white space or commas'
 const id = lineField(idText, 64).regex(/^[^\s,]+$/, { error: `allowed: ${idText}` })
+
+const judge = z
+  .enum(judgeModes, { error: `allowed: ${judgeModes.map((mode) => `"${mode}"`).join(', ')}` })
+  .exactOptional()
 
 export const writtenTaskSchema = z.strictObject({
   id: id
@@ -58,6 +63,10 @@ export const writtenTaskSchema = z.strictObject({
     description:
       '"loop": planner, worker, tester and reviewer work on the task in turns until the reviewer promises that it is complete and all gates hold. Default: "code", or "loop" with "strategy": "loop".',
   }),
+  judge: judge.meta({
+    description:
+      'Who decides whether its work may land: "auto" = the gates, "llm" = a reviewer as well, "human" = you as well. The strictest of this, the goal and the configuration counts.',
+  }),
 })
 
 const maxTasks = 500
@@ -72,6 +81,7 @@ export const taskFileObject = z.strictObject({
     .enum(goalStrategies, { error: 'allowed: "tasks", "loop"' })
     .exactOptional()
     .meta({ description: '"loop": every task that names no kind is of kind "loop". Default: "tasks".' }),
+  judge: judge.meta({ description: 'The same for every task of the goal.' }),
   tasks: z
     .array(writtenTaskSchema, { error: 'allowed: a list of tasks' })
     .min(1, { error: 'allowed: at least one task' })

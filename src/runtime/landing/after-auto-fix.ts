@@ -5,14 +5,16 @@
 import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import type { Action } from '../../recovery/playbook.ts'
+import { objectionText, pointLines } from '../../recovery/review/objection.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
 import { appendEvent } from '../../store/event.ts'
 import { getGoal } from '../../store/goal.ts'
+import { judgementOfRun } from '../../store/judgement.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
 import { listRuns } from '../../store/run.ts'
 import { moveTask } from '../../store/task.ts'
-import { cancelChoice, hintChoice, retryChoice } from '../core/choices.ts'
+import { approveChoice, cancelChoice, hintChoice, retryChoice } from '../core/choices.ts'
 import type { Context } from '../core/context.ts'
 import { chooseStoredRecovery, failOpenRecoveries, recordIntent } from '../core/store-record.ts'
 import { questionWithTried, triedLines } from '../core/tried.ts'
@@ -27,16 +29,16 @@ const keptText = (run: Run | undefined): string =>
     : `The work is kept: commit ${run.commit}, and in the snapshots of the run (unstuck restore ${run.id} --into <folder>).`
 
 /** What the newest AutoFix task was made for. */
-const lastFixOf = async (tx: Queryable, task: Task): Promise<Extract<Action, { type: 'auto_fix' }> | undefined> =>
-  (await recoveriesOf(tx, task.id)).findLast(({ action }) => action.type === 'auto_fix')?.action as
-    | Extract<Action, { type: 'auto_fix' }>
-    | undefined
+const lastFixOf = async (tx: Queryable, task: Task): Promise<Action | undefined> =>
+  (await recoveriesOf(tx, task.id))
+    .map(({ action }) => action as Action)
+    .findLast(({ type }) => type === 'solve_conflict' || type === 'answer_objection')
 
 /** Does the task again on the newer base, if the ladder has an attempt left. */
 const recreate = async (context: Context, tx: Queryable, task: Task, run: Run): Promise<boolean> => {
   const fix = await lastFixOf(tx, task)
   const goal = await getGoal(tx, task.goalId)
-  if (fix?.name !== 'AUTO_FIX_CONFLICT' || goal === undefined) return false
+  if (fix?.type !== 'solve_conflict' || goal === undefined) return false
   const { conflicts, failed } = fix
   const evidence = { conflicts, onto: goalHead(goal), ...(failed === undefined ? {} : { failed }) }
   const from = { policy: context.policy, db: tx }
@@ -53,16 +55,43 @@ const recreate = async (context: Context, tx: Queryable, task: Task, run: Run): 
   return true
 }
 
+interface Told {
+  happened: string
+  details: string
+}
+
+/** Who objects and to what, for a person who may let the work land all the same. */
+const objectionTold = async (tx: Queryable, task: Task, run: Run): Promise<Told> => {
+  const judgement = await judgementOfRun(tx, run.id)
+  const { points = [], summary = '', decidedBy = null, harness = null } = judgement ?? {}
+  const by = decidedBy ?? (harness === null ? 'the reviewer' : `the reviewer (${harness})`)
+  return {
+    happened: `${happenedText(task)} ${by} objected: ${objectionText(points)}.`,
+    details: [
+      ...pointLines(points),
+      ...(summary === '' ? [] : [summary]),
+      `To look at the work: unstuck diff ${run.id}. To merge exactly this work: unstuck approve ${task.id}.`,
+      keptText(run),
+    ].join('\n'),
+  }
+}
+
 export const continueAfterAutoFix = async (context: Context, tx: Queryable, task: Task): Promise<void> => {
   const run = (await listRuns(tx, { taskId: task.id, state: 'success' })).at(-1)
   await failOpenRecoveries(tx, task.id, 'the task that was to correct it ended without a result')
   if (run !== undefined && (await recreate(context, tx, task, run))) return
-  const happened = happenedText(task)
+  const objected = run !== undefined && (await lastFixOf(tx, task))?.type === 'answer_objection'
+  const { happened, details } = objected
+    ? await objectionTold(tx, task, run)
+    : { happened: happenedText(task), details: keptText(run) }
   const tried = triedLines(await recoveriesOf(tx, task.id))
   mustSucceed(await moveTask(tx, task, 'escalated', { payload: { reason: 'auto_fix_ended' } }))
   await openEscalation(tx, {
     ...{ id: context.newId('q'), goalId: task.goalId, taskId: task.id, runId: run?.id ?? null, kind: 'exhausted' },
-    ...{ happened, tried, question: questionWithTried(happened, tried), details: keptText(run) },
-    choices: [hintChoice(task.id), retryChoice(task.id), cancelChoice(task.id)],
+    ...{ happened, tried, question: questionWithTried(happened, tried), details },
+    choices: [
+      ...(objected ? [approveChoice(task.id)] : []),
+      ...[hintChoice(task.id), retryChoice(task.id), cancelChoice(task.id)],
+    ],
   })
 }

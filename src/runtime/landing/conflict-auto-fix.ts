@@ -31,7 +31,7 @@ export interface Conflict {
   task: Task
   run: Run
   entry: MergeEntry
-  action: ActionOf<'auto_fix'>
+  action: ActionOf<'solve_conflict'>
   output: string | undefined
   /** Titles of the commits that were merged first and change the same files. */
   merged: readonly string[]

@@ -1,17 +1,19 @@
 /**
- * The judge in mode `auto`: it decides by check results, never by what an agent wrote. A run is claimed for judgement
- * once, and the verdict is final for its commit. Fail-closed: work whose checks did not pass, or that weakened its own
- * checks without being asked to, or is larger than the owner's limits, is not merged.
+ * The judge: whether finished work may land. The gates come first and outvote everybody else: work whose checks did not pass, or that
+ * weakened its own checks, or is larger than the owner's limits, never lands by itself. What passes them lands in mode `auto`, waits for
+ * a reviewer in mode `llm` (review-work.ts), and for a person in mode `human`. A run is claimed once, and its verdict is final.
  */
+import type { JudgeMode, Judgement } from '../../domain/judgement.ts'
 import { isEvidence, type Run } from '../../domain/run.ts'
-import { mayStartWork } from '../../domain/goal.ts'
+import { mayStartWork, type Goal } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
 import { messageOf } from '../../errors.ts'
+import { judgeModeOf } from '../../recovery/review/judge-mode.ts'
 import { weakeningText } from '../../recovery/weakened.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { openEscalation, type NewEscalation } from '../../store/escalation.ts'
-import { appendEvent } from '../../store/event.ts'
 import { getGoal } from '../../store/goal.ts'
+import { insertJudgement, judgementOfCommit } from '../../store/judgement.ts'
 import { enqueueMerge } from '../../store/merge.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
 import { judgeRun, unjudgedRuns } from '../../store/run.ts'
@@ -21,6 +23,7 @@ import { questionWithTried, triedLines } from '../core/tried.ts'
 import type { Context } from '../core/context.ts'
 import { heldQuestion, heldReason, heldWork, type Held } from '../core/held-work.ts'
 import { endsPass } from '../core/pass.ts'
+import { decideQuestion } from './judge-questions.ts'
 
 /** Why a run may not be merged; undefined = every gate passes. */
 export const rejectionReason = (run: Run): string | undefined => {
@@ -37,38 +40,39 @@ export const rejectionReason = (run: Run): string | undefined => {
   return undefined
 }
 
-const idsOf = ({ goalId, taskId, id: runId }: Run) => ({ goalId, taskId, runId })
-
-type Review = { verdict: 'approve' | 'request_changes' | 'ask_person'; reason: string; held?: Held }
-
-const reviewOf = (task: Task, run: Run): Review => {
-  const rejection = rejectionReason(run)
-  if (rejection !== undefined) return { verdict: 'request_changes', reason: rejection }
-  const held = heldWork(task, run)
-  return held === undefined
-    ? { verdict: 'approve', reason: 'every gate passed' }
-    : { verdict: 'ask_person', reason: heldReason(held), held }
+/** The work of a run, with what decides about it. */
+export interface Work {
+  goal: Goal
+  task: Task
+  run: Run
 }
 
-const recordReview = (tx: Queryable, run: Run, { verdict, reason }: Review): Promise<void> =>
-  appendEvent(tx, {
-    type: 'judge.review',
-    ...idsOf(run),
-    payload: {
-      ...{ mode: 'auto', verdict, reason },
-      weakened: (run.verdict?.weakened ?? []).map(weakeningText),
-    },
-  })
+export const modeOf = (context: Context, { goal, task, run }: Work): JudgeMode =>
+  judgeModeOf({ settings: context.config().judge, goal, task, changedPaths: run.verdict?.changedPaths ?? [] })
 
-const questionOf = (
-  task: Task,
-  run: Run,
-  { reason, held, tried }: Review & { tried: string[] },
-): Omit<NewEscalation, 'id'> => {
-  if (held !== undefined) return heldQuestion(task, run, { ...held, tried })
+/** What the gates say. */
+export type Gates = { kind: 'passed' } | { kind: 'rejected'; reason: string } | { kind: 'held'; held: Held }
+
+export const gateResult = (context: Context, { task, run }: Omit<Work, 'goal'>): Gates => {
+  const reason = rejectionReason(run)
+  if (reason !== undefined) return { kind: 'rejected', reason }
+  const held = heldWork(task, run, context.config().judge.requiredChecks)
+  return held === undefined ? { kind: 'passed' } : { kind: 'held', held }
+}
+
+/** Goal and task of a run that may be judged now; undefined = the goal is paused or has ended. */
+export const judgeableWork = async (tx: Queryable, run: Run): Promise<Work | undefined> => {
+  const goal = await getGoal(tx, run.goalId)
+  if (goal === undefined || !mayStartWork(goal)) return undefined
+  const task = await getTask(tx, run.taskId)
+  if (task === undefined) throw new Error(`task ${run.taskId} is gone from the store`)
+  return { goal, task, run }
+}
+
+const rejectedQuestion = (task: Task, run: Run, reason: string, tried: string[]): Omit<NewEscalation, 'id'> => {
   const happened = `Task ${task.number} "${task.title}" was not approved: ${reason}.`
   return {
-    ...idsOf(run),
+    ...{ goalId: run.goalId, taskId: run.taskId, runId: run.id },
     kind: 'exhausted',
     ...{ question: questionWithTried(happened, tried), happened, tried },
     details: `The work is kept as commit ${run.commit ?? 'none'}: unstuck restore ${run.id} --into <folder>. Its output: unstuck logs ${run.id}`,
@@ -76,25 +80,84 @@ const questionOf = (
   }
 }
 
-const judgeOne = async (context: Context, run: Run): Promise<void> => {
-  await context.db.transaction(async (tx) => {
-    const goal = await getGoal(tx, run.goalId)
-    if (goal === undefined || !mayStartWork(goal)) return undefined
-    const judged = await judgeRun(tx, run.id)
-    if (judged === undefined) return undefined
-    const task = await getTask(tx, run.taskId)
-    if (task === undefined) throw new Error(`task ${run.taskId} is gone from the store`)
-    const review = reviewOf(task, judged)
-    await recordReview(tx, judged, review)
-    if (review.verdict === 'approve') return enqueueMerge(tx, context.newId('m'), judged)
-    mustSucceed(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason: review.reason } }))
-    const tried = triedLines(await recoveriesOf(tx, task.id))
-    return openEscalation(tx, { id: context.newId('q'), ...questionOf(task, judged, { ...review, tried }) })
-  })
-  context.at('judged')
+const weakenedPayload = ({ verdict }: Run) => ({ weakened: (verdict?.weakened ?? []).map(weakeningText) })
+
+interface Decision {
+  trigger: 'gates_decided' | 'gates_asked'
+  reason: string
+  verdict?: 'approve' | 'request_changes'
+  question?: (tried: string[]) => Omit<NewEscalation, 'id'>
 }
 
-/** Judges every successful run that has no judgement yet. */
+const decide = ({ task, run }: Work, gates: Gates, mode: JudgeMode): Decision => {
+  if (gates.kind === 'rejected')
+    return {
+      ...{ trigger: 'gates_decided', reason: gates.reason, verdict: 'request_changes' },
+      question: (tried) => rejectedQuestion(task, run, gates.reason, tried),
+    }
+  const held = gates.kind === 'held' ? gates.held : undefined
+  if (mode === 'human')
+    return {
+      ...{ trigger: 'gates_asked', reason: held === undefined ? 'a person decides' : heldReason(held) },
+      question: (tried) => decideQuestion(task, run, { held, tried }),
+    }
+  if (held === undefined) return { trigger: 'gates_decided', reason: 'every gate passed', verdict: 'approve' }
+  return {
+    ...{ trigger: 'gates_asked', reason: heldReason(held) },
+    question: (tried) => heldQuestion(task, run, { ...held, tried }),
+  }
+}
+
+/** Blocks the task with a question. */
+export const escalateWork = async (
+  context: Context,
+  tx: Queryable,
+  { task, run }: Omit<Work, 'goal'>,
+  { reason, question }: { reason: string; question: (tried: string[]) => Omit<NewEscalation, 'id'> },
+): Promise<void> => {
+  mustSucceed(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason } }))
+  const tried = triedLines(await recoveriesOf(tx, task.id))
+  await openEscalation(tx, { id: context.newId('q'), ...question(tried) })
+}
+
+/** This head commit has a verdict, from an earlier run that made the same commit: it counts for this run as well. */
+const repeatVerdict = async (context: Context, tx: Queryable, { task, run }: Work): Promise<void> => {
+  const before: Judgement | undefined = await judgementOfCommit(tx, run)
+  if (before?.verdict === 'approve') return enqueueMerge(tx, context.newId('m'), run)
+  const reason = before?.verdict === 'request_changes' ? before.reason : 'its commit was judged before'
+  return escalateWork(
+    context,
+    tx,
+    { task, run },
+    { reason, question: (tried) => decideQuestion(task, run, { why: reason, tried }) },
+  )
+}
+
+const judgeOne = async (context: Context, seen: Run): Promise<void> => {
+  const isJudged = await context.db.transaction(async (tx) => {
+    const work = await judgeableWork(tx, seen)
+    if (work === undefined) return false
+    const mode = modeOf(context, work)
+    const gates = gateResult(context, work)
+    // A reviewer takes minutes, so it is asked next to the loop.
+    if (mode === 'llm' && gates.kind === 'passed') return false
+    const run = await judgeRun(tx, seen.id)
+    if (run === undefined) return false
+    const { trigger, reason, verdict, question } = decide({ ...work, run }, gates, mode)
+    const made = await insertJudgement(tx, run, {
+      ...{ id: context.newId('j'), mode, trigger, reason },
+      ...(verdict === undefined ? {} : { verdict }),
+      payload: { ...(verdict === undefined ? { verdict: 'ask_person' } : {}), ...weakenedPayload(run) },
+    })
+    if (made === undefined) await repeatVerdict(context, tx, { ...work, run })
+    else if (question === undefined) await enqueueMerge(tx, context.newId('m'), run)
+    else await escalateWork(context, tx, { task: work.task, run }, { reason, question })
+    return true
+  })
+  if (isJudged) context.at('judged')
+}
+
+/** Judges every successful run that has no judgement yet, apart from those that a reviewer looks at. */
 export const judgeRuns = async (context: Context): Promise<void> => {
   for (const run of await unjudgedRuns(context.db)) {
     try {

@@ -30,7 +30,7 @@ const isUsed = async (context: Context, runId: string): Promise<boolean> => {
   if (run.state !== 'success') return false
   const entry = (await listMerges(context.db, { goalId: run.goalId })).find((merge) => merge.runId === runId)
   const task = await getTask(context.db, run.taskId)
-  // The task that solves its conflict starts from this commit.
+  // The task that corrects it starts from this commit.
   if (task !== undefined && waitsForAutoFix(task)) return true
   if (entry !== undefined) return entry.state === 'pending' || entry.state === 'processing'
   // A person may still approve the run's commit.

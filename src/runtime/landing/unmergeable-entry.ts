@@ -104,7 +104,7 @@ const runAgain = async (landing: MergeAttempt, chosen: ChosenRecovery): Promise<
 /** Parks the task until a new one has solved the conflict. */
 const leaveToAutoFix = async (
   landing: MergeAttempt,
-  { diagnosis, step }: ChosenRecovery<ActionOf<'auto_fix'>>,
+  { diagnosis, step }: ChosenRecovery<ActionOf<'solve_conflict'>>,
   output: string | undefined,
 ): Promise<void> => {
   const { context, goal, task, run, entry } = landing
@@ -138,7 +138,7 @@ export const handleMergeConflict = async (
   const { diagnosis, step } = await chooseStoredRecovery(context, run, evidence)
   if (step.kind !== 'recover') return escalateUnmergeable(landing, diagnosis)
   const { action } = step
-  if (action.type === 'auto_fix') return leaveToAutoFix(landing, { diagnosis, step: { ...step, action } }, output)
+  if (action.type === 'solve_conflict') return leaveToAutoFix(landing, { diagnosis, step: { ...step, action } }, output)
   await runAgain(landing, { diagnosis, step })
 }
 

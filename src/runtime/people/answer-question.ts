@@ -19,7 +19,7 @@ import {
 } from './commands.ts'
 import { answerProposal, checkProposalAnswer, rejectionHint, type ProposalChoice } from './answer-proposal.ts'
 import { approveAlways } from './approve-always.ts'
-import { approveTask } from './approve.ts'
+import { approveTask, askReviewerAgain, rejectTask } from './approve.ts'
 import { takeOverTask } from './take-over-task.ts'
 import { editBeforeRetry } from './edit-task.ts'
 import { leavePathsOut } from './leave-out.ts'
@@ -205,6 +205,18 @@ const answerAboutProposal = async (asked: Asked, choice: ProposalChoice, text: s
   })
 }
 
+/** The question is about finished work. */
+const decideAboutWork = async (
+  { context, question, by }: Asked,
+  kind: 'approve' | 'reject' | 'ask_again',
+  text: string,
+): Promise<void> => {
+  const task = question.taskId ?? ''
+  if (kind === 'approve') await approveTask(context, task, { by })
+  else if (kind === 'reject') await rejectTask(context, task, { note: text, by })
+  else await askReviewerAgain(context, task)
+}
+
 const carryOut = async (
   asked: Asked,
   { choice, text, cancelRunning }: { choice: Choice; text: string; cancelRunning: CancelRunning },
@@ -255,8 +267,9 @@ const carryOut = async (
       await takeOverTask(context, question.taskId ?? '', { by })
       return undefined
     case 'approve':
-      await approveTask(context, question.taskId ?? '')
-      return undefined
+    case 'reject':
+    case 'ask_again':
+      return decideAboutWork(asked, choice.kind, text)
     case 'resume':
       await resumeGoals(context, question.goalId)
       return undefined

@@ -1,32 +1,117 @@
-/** Approves finished work that weakened its own checks or is larger than the limits, which only a person may do. Exactly that commit is merged. */
-import { offersChoice } from '../../domain/escalation.ts'
+/** A person decides about finished work: it lands as it is, is corrected by a note, or goes to the reviewer again. */
+import { offersChoice, type ChoiceKind, type Escalation } from '../../domain/escalation.ts'
+import { goalEnded, type Goal } from '../../domain/goal.ts'
+import type { Judgement } from '../../domain/judgement.ts'
+import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
-import { goalEnded } from '../../domain/goal.ts'
 import { AppError } from '../../errors.ts'
+import type { Queryable } from '../../store/db.ts'
 import { answerEscalation, pendingEscalationOf } from '../../store/escalation.ts'
+import { storeNow } from '../../store/event.ts'
+import { judgementOfRun, moveJudgement } from '../../store/judgement.ts'
 import { enqueueMerge } from '../../store/merge.ts'
 import { getRun } from '../../store/run.ts'
 import { moveTask } from '../../store/task.ts'
+import { actorName, hintText } from '../core/person-text.ts'
 import type { Context } from '../core/context.ts'
-import { goalNamed, movedOrThrow, reopenGoal, taskNamed } from './commands.ts'
+import { answerObjection, chooseForObjection } from '../landing/object-to-work.ts'
+import { goalNamed, movedOrThrow, reopenGoal, retryTask, taskNamed } from './commands.ts'
 
-export const approveTask = async (context: Context, id: string): Promise<Task> => {
+interface Decided {
+  goal: Goal
+  task: Task
+  run: Run
+  question: Escalation
+  /** Absent for work in place, and for runs of an older version. */
+  judgement: Judgement | undefined
+}
+
+/** The finished work that the open question of the task is about. Throws if the question does not offer this choice. */
+const decidedWork = async (tx: Queryable, id: string, kind: ChoiceKind, what: string): Promise<Decided> => {
+  const task = await taskNamed(tx, id)
+  const goal = await goalNamed(tx, task.goalId)
+  const question = await pendingEscalationOf(tx, id)
+  const run = question?.runId == null ? undefined : await getRun(tx, question.runId)
+  if (question === undefined || run === undefined || !offersChoice(question, kind))
+    throw new AppError(
+      'ILLEGAL',
+      `task ${id} has no finished work that waits for ${what}; "unstuck status" shows what waits for you`,
+    )
+  if (goalEnded(goal.state))
+    throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}, so no work of it can land`)
+  return { goal, task, run, question, judgement: await judgementOfRun(tx, run.id) }
+}
+
+/** Name of the person. */
+interface By {
+  by?: string | undefined
+}
+
+/** Exactly that commit is merged. */
+export const approveTask = async (context: Context, id: string, { by }: By = {}): Promise<Task> => {
   await context.db.transaction(async (tx) => {
-    const task = await taskNamed(tx, id)
-    const goal = await goalNamed(tx, task.goalId)
-    const pending = await pendingEscalationOf(tx, id)
-    const run = pending?.runId == null ? undefined : await getRun(tx, pending.runId)
-    if (pending === undefined || run === undefined || !offersChoice(pending, 'approve'))
-      throw new AppError(
-        'ILLEGAL',
-        `task ${id} has no finished work that waits for an approval; "unstuck status" shows what waits for you`,
-      )
-    if (goalEnded(goal.state))
-      throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}, so no work of it can land`)
-    movedOrThrow(await answerEscalation(tx, pending, 'approve'))
+    const { goal, task, run, question, judgement } = await decidedWork(tx, id, 'approve', 'an approval')
+    movedOrThrow(await answerEscalation(tx, question, 'approve'))
+    if (judgement?.state === 'asked') {
+      const decidedBy = actorName(by)
+      const reason = `${decidedBy} approved it`
+      movedOrThrow(await moveJudgement(tx, judgement, 'answered', { verdict: 'approve', decidedBy, reason }))
+    }
     const trigger = goal.repoMode === 'direct' ? 'approved_in_place' : 'approved'
     movedOrThrow(await moveTask(tx, task, trigger, { runId: run.id, payload: { commit: run.commit } }))
     if (goal.repoMode !== 'direct') await enqueueMerge(tx, context.newId('m'), run)
+    await reopenGoal(tx, goal.id)
+  })
+  context.wake()
+  return taskNamed(context.db, id)
+}
+
+/** The note is an objection like a reviewer's: a new task corrects the work by it, and its work is judged again. */
+const correctByNote = async (context: Context, seen: Decided, given: { note: string; by: string }): Promise<void> => {
+  const { task, run, judgement } = seen
+  const { note, by } = given
+  const points = [{ path: null, severity: 'error' as const, what: note, why: '' }]
+  const judged = judgement ?? { id: '', number: task.number }
+  const objected = { judgement: judged, task, run, by, points, summary: '' }
+  const answer = await chooseForObjection(context, objected)
+  await context.db.transaction(async (tx) => {
+    const now = await decidedWork(tx, task.id, 'reject', 'a rejection')
+    if (now.task.version !== task.version || now.question.id !== seen.question.id)
+      throw new AppError(
+        'STALE',
+        `task ${task.id} was changed in the meantime; "unstuck status" shows what waits for you`,
+      )
+    movedOrThrow(await answerEscalation(tx, now.question, 'reject'))
+    if (now.judgement?.state === 'asked') {
+      const change = { verdict: 'request_changes' as const, decidedBy: by, points, reason: `${by} rejected it` }
+      movedOrThrow(await moveJudgement(tx, now.judgement, 'answered', change))
+    }
+    await answerObjection(context, tx, { ...objected, task: now.task }, answer)
+    await reopenGoal(tx, task.goalId)
+  })
+}
+
+/** Rejects finished work with a note that says what to correct. */
+export const rejectTask = async (context: Context, id: string, { note, by }: By & { note: string }): Promise<Task> => {
+  const text = hintText(context, note)
+  if (text === null) throw new AppError('INPUT_INVALID', 'note: it is empty; say what has to be corrected')
+  const seen = await decidedWork(context.db, id, 'reject', 'a rejection')
+  // Work in place has no commit that a new task could begin with: the task itself continues in the folder.
+  if (seen.goal.repoMode === 'direct') await retryTask(context, id, { hint: text, by, choice: 'reject' })
+  else await correctByNote(context, seen, { note: text, by: actorName(by) })
+  context.wake()
+  return taskNamed(context.db, id)
+}
+
+/** Has the reviewer asked about the same work once more. */
+export const askReviewerAgain = async (context: Context, id: string): Promise<Task> => {
+  await context.db.transaction(async (tx) => {
+    const { goal, task, run, question, judgement } = await decidedWork(tx, id, 'ask_again', 'another review')
+    if (judgement === undefined) throw new AppError('ILLEGAL', `the work of task ${id} was never reviewed`)
+    movedOrThrow(await answerEscalation(tx, question, 'ask_again'))
+    const change = { retryAt: await storeNow(tx), failures: 0, reason: 'a person had the reviewer asked again' }
+    movedOrThrow(await moveJudgement(tx, judgement, 'asked_again', change))
+    movedOrThrow(await moveTask(tx, task, 'asked_again', { runId: run.id, payload: {} }))
     await reopenGoal(tx, goal.id)
   })
   context.wake()

@@ -4,22 +4,23 @@
  */
 import { offersChoice, type ChoiceKind } from '../../domain/escalation.ts'
 import { goalEnded, waitsForBranch, type BrokenBranch, type Goal } from '../../domain/goal.ts'
-import { taskEnded, type Task } from '../../domain/task.ts'
+import { taskEnded, waitsForAutoFix, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { liftLimits } from '../../store/account.ts'
 import type { MoveResult, Queryable } from '../../store/db.ts'
 import { answerEscalation, listEscalations, pendingEscalationOf } from '../../store/escalation.ts'
 import { appendEvent } from '../../store/event.ts'
 import { getGoal, halfCancelledGoals, listLiveGoals, moveGoal, progressGoal, resetGoalSpend } from '../../store/goal.ts'
+import { withdrawJudgement } from '../../store/judgement.ts'
 import { listMerges, moveMerge } from '../../store/merge.ts'
 import { closeProposals, resetExecutionCount } from '../../store/recovery-proposal.ts'
-import { listRuns } from '../../store/run.ts'
 import { cancelledDependents, getTask, listTasks, moveTask } from '../../store/task.ts'
 import { findBranches, missingBranchText, landCommand, usableLandCommand } from '../landing/goal-branch.ts'
 import type { Context } from '../core/context.ts'
 import { actorName, hintText } from '../core/person-text.ts'
 import { failOpenRecoveries } from '../core/store-record.ts'
 import { alreadyCancelledText, continuedText } from './ended-task.ts'
+import { correctorIn, refuseCancel, refuseWhileCorrected } from './refuse-command.ts'
 import { keepPersonsWork } from './take-over-folder.ts'
 
 /** Cancels a task that an executor holds, and resolves when its run has ended. */
@@ -46,6 +47,11 @@ export const taskNamed = async (db: Queryable, id: string): Promise<Task> => {
 const answer = async (tx: Queryable, taskId: string, choice: ChoiceKind): Promise<void> => {
   const pending = await pendingEscalationOf(tx, taskId)
   if (pending !== undefined) movedOrThrow(await answerEscalation(tx, pending, choice))
+  await withdrawJudgement(
+    tx,
+    taskId,
+    choice === 'cancel' ? 'a person cancelled the task' : 'a person had it done again',
+  )
   await closeProposals(tx, taskId, choice, choice === 'cancel' ? ['asked', 'open', 'approved'] : ['asked', 'open'])
 }
 
@@ -124,6 +130,7 @@ export const retryTask = async (context: Context, id: string, options: RetryOpti
       throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}; start a new one with "unstuck run"`)
     }
     if (task.supersededBy !== null) throw new AppError('ILLEGAL', await continuedText(tx, task, 'retry'))
+    await refuseWhileCorrected(tx, task, 'retry')
     await retryOne(tx, (await before?.(tx, task)) ?? task, { choice, ...said })
     if (task.status === 'cancelled') await restoreDependents(tx, task)
     await after?.(tx)
@@ -149,9 +156,12 @@ const retriablePlaces: readonly Task['status'][] = [
   'cancelled',
 ]
 
-/** A task that a person has taken over is retried only by its own id, and a task that another one continues not at all. */
-const retriable = ({ status, takenOver, supersededBy }: Task): boolean =>
-  retriablePlaces.includes(status) && takenOver === null && supersededBy === null
+/** A task that a person has taken over is retried only by its own id, and a task that another one continues or corrects not at all. */
+const retriable = (task: Task): boolean =>
+  retriablePlaces.includes(task.status) &&
+  task.takenOver === null &&
+  task.supersededBy === null &&
+  !waitsForAutoFix(task)
 
 /** Gives up the commits of a lost goal branch: the merge queue starts the goal again, and no task of it starts before. */
 const giveUpBranch = async (tx: Queryable, id: string, broken: BrokenBranch | null): Promise<void> => {
@@ -190,17 +200,10 @@ const dropMerge = async (tx: Queryable, taskId: string, goalId: string): Promise
   }
 }
 
-/** Refuses to cancel a task whose run still lives: it may have been claimed meanwhile, or its engine is shutting down. */
-const refuseUnderRun = async (tx: Queryable, task: Task): Promise<void> => {
-  const [run] = task.status === 'running' ? await listRuns(tx, { taskId: task.id, state: 'running' }) : []
-  if (run !== undefined)
-    throw new AppError(
-      'STALE',
-      `run ${run.id} of task ${task.number} has not ended yet; wait until "unstuck status" shows its end, then repeat the cancel`,
-    )
-}
-
-/** Stops the run of the task and cancels it. `check`: runs in the same transaction and may throw to refuse. */
+/**
+ * Stops the run of the task and cancels it. A task that waits for another one to correct it ends with that one. `check`: runs in the
+ * same transaction and may throw to refuse.
+ */
 export const cancelTask = async (
   context: Context,
   id: string,
@@ -208,21 +211,15 @@ export const cancelTask = async (
   check?: (tx: Queryable) => Promise<void>,
 ): Promise<Task> => {
   const seen = await taskNamed(context.db, id)
+  const corrector = await correctorIn(context.db, seen)
+  if (corrector !== undefined) await cancelTask(context, corrector.id, cancelRunning)
   if (seen.status === 'running') await cancelRunning(id)
   await keepPersonsWork(context, seen, beforeCancel)
   await context.db.transaction(async (tx) => {
     const task = await taskNamed(tx, id)
     await check?.(tx)
-    await refuseUnderRun(tx, task)
+    await refuseCancel(tx, task)
     if (task.status !== 'cancelled') {
-      const merging = (await listMerges(tx, { goalId: task.goalId, state: 'processing' })).some(
-        (entry) => entry.taskId === id,
-      )
-      if (merging)
-        throw new AppError(
-          'STALE',
-          `task ${task.number} is being merged at this moment; check it again with "unstuck status"`,
-        )
       movedOrThrow(await moveTask(tx, task, 'cancelled', { payload: { by: 'person' } }))
       await failOpenRecoveries(tx, id, cancelledByPerson)
     } else if (seen.status === 'cancelled') throw new AppError('ILLEGAL', await alreadyCancelledText(tx, task))

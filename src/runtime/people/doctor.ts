@@ -1,5 +1,6 @@
 /** Self-checks on a live or stopped store: every invariant that can be checked from outside the engine. */
 import { join } from 'node:path'
+import { endedShown } from '../../domain/goal.ts'
 import type { Queryable } from '../../store/db.ts'
 import { listLiveGoals } from '../../store/goal.ts'
 import { listRuns } from '../../store/run.ts'
@@ -9,12 +10,22 @@ import { isBranchMoved } from '../landing/goal-branch.ts'
 import type { Context } from '../core/context.ts'
 import { remoteChecks } from '../landing/remote-target.ts'
 import type { Files } from '../core/files.ts'
-import { statusView, stuckTasks } from './views.ts'
+import { statusView } from './views.ts'
 
 export interface Check {
   name: string
   ok: boolean
   detail: string
+}
+
+/** Tasks that break the invariant "nothing is silently stuck": they have not ended, and have no next step. */
+const stuckTasks = async (db: Queryable): Promise<{ id: string; place: string }[]> => {
+  // All ended goals, because an old failed one may still have tasks that have not ended.
+  const status = await statusView(db, endedShown.most)
+  const living = status.goals.filter((goal) => goal.state !== 'cancelled' && goal.state !== 'done')
+  return living.flatMap((goal) =>
+    goal.tasks.filter((task) => task.nextStep === null).map((task) => ({ id: task.id, place: task.status })),
+  )
 }
 
 const storeChecks = async (db: Queryable): Promise<Check[]> => {

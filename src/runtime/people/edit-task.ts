@@ -17,6 +17,7 @@ import { taskFields } from '../core/task-fields.ts'
 import { chooseHarness } from '../harness/harness-choice.ts'
 import { movedOrThrow, taskNamed } from './commands.ts'
 import { continuedText } from './ended-task.ts'
+import { refuseWhileCorrected } from './refuse-command.ts'
 
 export interface EditOptions {
   /** Required if the task may change more paths than before. */
@@ -96,6 +97,7 @@ const forEvent = ({ ports, environment }: Context, value: Change['before']): Cha
 
 /** A task that was given up waits for a person, who may change it before the retry. */
 const refuseEnded = async (tx: Queryable, task: Task): Promise<void> => {
+  await refuseWhileCorrected(tx, task, 'edit')
   if (!taskEnded(task.status) || (await isGivenUp(tx, task))) return
   if (task.supersededBy !== null) throw new AppError('ILLEGAL', await continuedText(tx, task, 'edit'))
   const advice =

@@ -3,6 +3,7 @@ import type { StoredEvent } from '../../store/event.ts'
 import { editSentence } from './edit-sentence.ts'
 import { counted, followedBy, movedRefs, payloadText, withoutLabel, type EventTypes } from './event-text.ts'
 import { goalEvents } from './goal-events.ts'
+import { judgeEvents } from './judge-events.ts'
 import { ownerEvents } from './owner-events.ts'
 import { notificationEvents } from './notification-events.ts'
 import { loopEvents } from './loop-events.ts'
@@ -20,7 +21,6 @@ import {
   quietText,
   recoveryText,
   requeuedText,
-  reviewText,
   secondsText,
   verdictText,
 } from './story-text.ts'
@@ -31,6 +31,7 @@ export const eventTypes: EventTypes = {
   ...loopEvents,
   ...reworkEvents,
   ...conflictEvents,
+  ...judgeEvents,
   ...proposalEvents,
   ...ownerEvents,
   ...notificationEvents,
@@ -57,13 +58,15 @@ export const eventTypes: EventTypes = {
       `given back by ${payloadText(p, 'by')}; the work in ${payloadText(p, 'folder')} is collected and checked`,
   },
   'task.approved': {
-    meaning:
-      'a person approved finished work that had weakened its checks or was larger than the limits; it is merged as it is',
+    meaning: 'a person approved finished work that would not have landed by itself; it is merged as it is',
     sentence: () => 'a person approved the work as it is; it waits for the merge queue',
   },
   'task.awaiting_judge': {
-    meaning: 'a run succeeded and waits for its judgement',
-    sentence: (p) => `checks: ${verdictText(p)}; the work waits for the judge and the merge queue`,
+    meaning: 'a run succeeded and waits for its judgement, or a person had its reviewer asked again',
+    sentence: (p) =>
+      p['trigger'] === 'asked_again'
+        ? 'the work waits for its reviewer again'
+        : `checks: ${verdictText(p)}; the work waits for the judge and the merge queue`,
   },
   'task.done': {
     meaning: 'the work of the task is on its target',
@@ -203,10 +206,6 @@ export const eventTypes: EventTypes = {
   'verify.weakened': {
     meaning: 'the work weakened its tests or checks; a person is asked about those that the task does not name',
     sentence: (p) => `the work weakened its tests or checks: ${payloadText(p, 'weakened')}`,
-  },
-  'judge.review': {
-    meaning: 'the judge decided',
-    sentence: reviewText,
   },
   'merge.enqueued': {
     meaning: 'a commit entered the merge queue',

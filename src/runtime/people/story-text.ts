@@ -30,19 +30,6 @@ export const recoveryText = ({ action }: Payload): string => {
 export const quietText = (payload: Payload): string =>
   `${payloadText(payload, 'quietSeconds')} s, ${payloadText(payload, 'processes')} ${payload.processes === 1 ? 'process' : 'processes'} at ${payloadText(payload, 'cpuPercent')} % CPU`
 
-const verdicts: Record<string, string> = {
-  approve: 'approved',
-  request_changes: 'changes requested',
-  ask_person: 'a person must decide',
-}
-
-export const reviewText = (payload: Payload): string => {
-  const { weakened } = payload
-  const verdict = verdicts[payloadText(payload, 'verdict')] ?? payloadText(payload, 'verdict')
-  const named = Array.isArray(weakened) && weakened.length > 0 ? `; weakened: ${weakened.join('; ')}` : ''
-  return `review (${payloadText(payload, 'mode')}): ${verdict}, ${payloadText(payload, 'reason')}${named}`
-}
-
 const withoutCheck = (why: string): string => `${why}, so the check was corrected`
 
 /** Why a task went back to the queue, by the stored reason; another reason is a text already. */

@@ -4,11 +4,13 @@ import { isGivenBack, type TakenOver, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import type { Queryable } from '../../store/db.ts'
 import { answerEscalation, pendingEscalationOf } from '../../store/escalation.ts'
+import { withdrawJudgement } from '../../store/judgement.ts'
 import { recordTakeOver } from '../../store/take-over.ts'
 import { moveTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
 import { actorName } from '../core/person-text.ts'
 import { goalNamed, movedOrThrow, reopenGoal, taskNamed } from './commands.ts'
+import { refuseWhileCorrected } from './refuse-command.ts'
 import { takeOverFolder } from './take-over-folder.ts'
 
 /** Name of the person. */
@@ -45,11 +47,13 @@ export const takeOverTask = async (context: Context, id: string, { by }: By = {}
   const task = await taskNamed(context.db, id)
   const goal = await goalNamed(context.db, task.goalId)
   refuse(task, goal)
+  await refuseWhileCorrected(context.db, task, 'take-over')
   const takenOver = await takeOverFolder(context, goal, task, actorName(by))
   const taken = await context.db.transaction(async (tx) => {
     const recorded = await record(tx, task, takenOver)
     const pending = await pendingEscalationOf(tx, id)
     if (pending !== undefined) movedOrThrow(await answerEscalation(tx, pending, 'take_over'))
+    await withdrawJudgement(tx, id, 'a person took the task over')
     return recorded
   })
   context.wake()

@@ -10,6 +10,7 @@ import { listEscalations } from '../../store/escalation.ts'
 import { readEvents, stableUpTo, storeNow } from '../../store/event.ts'
 import { getGoal, listGoals, listShownGoals } from '../../store/goal.ts'
 import { undeliveredChannels } from '../../store/notification.ts'
+import { openJudgementsOf } from '../../store/judgement.ts'
 import { listMergesOf } from '../../store/merge.ts'
 import { hourTokensNow, laneLeases, waitingFeatures } from '../../store/queue.ts'
 import { countRecoveries, openWaits } from '../../store/recovery.ts'
@@ -20,7 +21,7 @@ import { defaultLanes, type LaneLimits } from '../../domain/dispatch.ts'
 import { allowedGoalActions, allowedTaskActions } from '../../domain/allowed-actions.ts'
 import type { EngineInfo } from '../../domain/engine.ts'
 import type { Escalation } from '../../domain/escalation.ts'
-import { endedShown, type Goal } from '../../domain/goal.ts'
+import type { Goal } from '../../domain/goal.ts'
 import type { LoopState } from '../../domain/loop.ts'
 import { preexistingFailures, type Run } from '../../domain/run.ts'
 import { preexistingFailuresOfGoal } from '../../domain/preexisting-failures.ts'
@@ -125,6 +126,7 @@ const waitsOf = (facts: Omit<TaskFacts, 'task' | 'goal'>): ((task: Task, goal: G
   const tasks = new Map(facts.tasks.map((task) => [task.id, task]))
   const runs = groups(facts.runs, (run) => run.taskId)
   const merges = groups(facts.merges, (entry) => entry.taskId)
+  const judgements = groups(facts.judgements ?? [], (entry) => entry.taskId)
   const children = groups(facts.tasks, (task) => task.rework?.parent ?? null)
   const line = (id: string): Task[] => children(id).flatMap((child) => [child, ...line(child.id)])
   const escalations = groups(facts.escalations, (entry) => entry.taskId)
@@ -133,7 +135,9 @@ const waitsOf = (facts: Omit<TaskFacts, 'task' | 'goal'>): ((task: Task, goal: G
     const named = [...task.dependsOn, task.supersededBy ?? ''].flatMap((id) => tasks.get(id) ?? [])
     const needed = [...named, ...(waitsForAutoFix(task) ? line(task.id) : [])]
     const asked = task.status === 'cancelled' ? ofGoals(goal.id) : escalations(task.id)
-    const own = { runs: runs(task.id), merges: merges(task.id), escalations: asked }
+    const own = {
+      ...{ runs: runs(task.id), merges: merges(task.id), escalations: asked, judgements: judgements(task.id) },
+    }
     return waitingOn({ ...facts, ...own, task, goal, tasks: needed })
   }
 }
@@ -164,15 +168,16 @@ const goalViews = async (db: Queryable, goals: Goal[], shared: Shared, find: Fin
   const { tasks, now } = shared
   const landingOf = await landings(goals, find)
   const ids = goals.map(({ id }) => id)
-  const [runs, merges, recoveries, waits] = [
+  const [runs, merges, recoveries, waits, judgements] = [
     await listRunsOf(db, ids),
     await listMergesOf(db, ids),
     await countRecoveries(db, ids),
     await openWaits(db),
+    await openJudgementsOf(db, ids),
   ]
   const [tasksOf, runsOf] = [groups(tasks, (task) => task.goalId), groups(runs, (run) => run.taskId)]
   const [allRunsOf, mergesOf] = [groups(runs, (run) => run.goalId), groups(merges, (entry) => entry.goalId)]
-  const waitOf = waitsOf({ ...shared, runs, merges, waits })
+  const waitOf = waitsOf({ ...shared, runs, merges, waits, judgements })
   return goals.map((goal) => ({
     ...goal,
     branch: goalBranch(goal.id),
@@ -305,16 +310,6 @@ export const reportView = async (db: Queryable, since: Date, options: ViewOption
     suggestions: status.suggestions,
     spent: await spentSince(db, since),
   }
-}
-
-/** Tasks that break the invariant "nothing is silently stuck": they have not ended, and have no next step. */
-export const stuckTasks = async (db: Queryable): Promise<{ id: string; place: string }[]> => {
-  // All ended goals, because an old failed one may still have tasks that have not ended.
-  const status = await statusView(db, endedShown.most)
-  const living = status.goals.filter((goal) => goal.state !== 'cancelled' && goal.state !== 'done')
-  return living.flatMap((goal) =>
-    goal.tasks.filter((task) => task.nextStep === null).map((task) => ({ id: task.id, place: task.status })),
-  )
 }
 
 /** All events of a goal, task or run, however many pages they fill. */

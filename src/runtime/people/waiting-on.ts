@@ -9,8 +9,10 @@ import type { Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
 import { loopText } from '../../domain/loop.ts'
 import { phaseWords, type Run } from '../../domain/run.ts'
+import type { Judgement } from '../../domain/judgement.ts'
 import { taskEnded, type Lane, type Task } from '../../domain/task.ts'
 import { waitEnd, type Recovery } from '../../store/recovery.ts'
+import { judgementWait } from './judgement-wait.ts'
 
 export interface TaskFacts {
   task: Task
@@ -24,6 +26,10 @@ export interface TaskFacts {
   queue?: QueueFacts
   /** Recoveries that wait for an outage to end; absent = none. */
   waits?: readonly Recovery[]
+  /** Judgements without a verdict; absent = none. */
+  judgements?: readonly Judgement[]
+  /** By the clock of the store; absent = durations are not told. */
+  now?: Date
 }
 
 export interface WaitingOn {
@@ -184,7 +190,7 @@ const pendingWait = ({ runId }: MergeEntry, waits: TaskFacts['waits']): WaitingO
   return { owner: 'merge queue', text, at: waitEnd(wait) }
 }
 
-const reviewWait = ({ task, runs, merges, goal, waits }: TaskFacts): WaitingOn | undefined => {
+const reviewWait = ({ task, runs, merges, goal, waits, judgements, now }: TaskFacts): WaitingOn | undefined => {
   const run = runs.filter((candidate) => candidate.taskId === task.id && candidate.state === 'success').at(-1)
   const entry = merges.find((candidate) => candidate.runId === run?.id)
   if (goal.state === 'paused') return { owner: 'person', text: pausedText(goal) }
@@ -194,6 +200,8 @@ const reviewWait = ({ task, runs, merges, goal, waits }: TaskFacts): WaitingOn |
     return { owner: 'merge queue', text: `waiting to be merged until the goal branch is rebased onto ${onto}` }
   }
   if (entry?.state === 'pending') return pendingWait(entry, waits)
+  const judgement = judgements?.find(({ runId }) => runId === run?.id)
+  if (judgement !== undefined) return judgementWait(judgement, now)
   return run !== undefined && run.judgedAt === null
     ? { owner: 'judge', text: 'its work is waiting for its review' }
     : undefined
@@ -239,7 +247,7 @@ const allowText = ({ id }: Task, run: Run | undefined): string => {
 }
 
 /** The living task that corrects this one, or that continues a task which did. */
-const correctorOf = ({ id }: Task, tasks: readonly Task[]): Task | undefined =>
+export const correctorOf = ({ id }: Task, tasks: readonly Task[]): Task | undefined =>
   tasks
     .filter(({ rework }) => rework?.parent === id)
     .map((child) => (taskEnded(child.status) ? correctorOf(child, tasks) : child))

@@ -7,6 +7,7 @@ import type { Task } from '../../domain/task.ts'
 import type { ErrorMeta } from '../../domain/run.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
 import { waitEndsAt } from '../../recovery/reset-time.ts'
+import { judgeModeOf } from '../../recovery/review/judge-mode.ts'
 import { limitAccount } from '../../store/account.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
@@ -18,10 +19,11 @@ import { finishRun, judgeRun } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import { accountFor, harnessesOnAccount } from '../harness/accounts.ts'
 import type { Context } from '../core/context.ts'
-import { heldQuestion, heldReason, heldWork, type Held } from '../core/held-work.ts'
+import { heldQuestion, heldReason, heldWork } from '../core/held-work.ts'
 import type { ActionOf, ChosenRecovery } from '../core/recovery-record.ts'
 import { failAttemptRecoveries, failOpenRecoveries, recordIntent, resolveOpenOf } from '../core/store-record.ts'
 import { triedLines } from '../core/tried.ts'
+import { decideQuestion } from '../landing/judge-questions.ts'
 import type { RunContext } from '../core/run-context.ts'
 import { cancellation } from './interruptions.ts'
 
@@ -56,17 +58,26 @@ export const freshTask = async (tx: Queryable, runContext: RunContext) => {
 }
 
 /**
- * Work in place never reaches a judge, because it does not land. If something holds it, the task is done only after a person
- * approved that.
+ * Work in place is judged where the run ends, because it does not land. If something holds it, or the owner wants more than the gates to
+ * decide, the task is done only after a person approved that: a reviewer gets a commit to look at, and here is none.
  */
-const askAboutHeld = async (
-  tx: Queryable,
-  { context, run }: RunContext,
-  { task, held }: { task: Task; held: Held },
-): Promise<void> => {
-  mustSucceed(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason: heldReason(held) } }))
+const askAboutWork = async (tx: Queryable, { context, goal, run }: RunContext, task: Task): Promise<boolean> => {
+  const { judge } = context.config()
+  const isChanged = run.verdict?.noChange !== true
+  const changedPaths = run.verdict?.changedPaths ?? []
+  const mode = isChanged ? judgeModeOf({ settings: judge, goal, task, changedPaths }) : 'auto'
+  const held = heldWork(task, run, isChanged ? judge.requiredChecks : [])
+  if (held === undefined && mode === 'auto') return false
+  const reason = held === undefined ? 'a person decides' : heldReason(held)
+  mustSucceed(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason } }))
   const tried = triedLines(await recoveriesOf(tx, task.id))
-  await openEscalation(tx, { id: context.newId('q'), ...heldQuestion(task, run, { ...held, tried }) })
+  const why = mode === 'llm' ? { why: 'a reviewer cannot look at work in place' } : {}
+  const question =
+    mode === 'auto' && held !== undefined
+      ? heldQuestion(task, run, { ...held, tried })
+      : decideQuestion(task, run, { held, tried, ...why })
+  await openEscalation(tx, { id: context.newId('q'), ...question })
+  return true
 }
 
 /** The run succeeded. Its task waits for the judge, or is done at once where nothing has to land. */
@@ -84,13 +95,11 @@ export const endSucceeded = async (runContext: RunContext): Promise<void> => {
           : undefined,
       )
       await judgeRun(tx, runContext.run.id)
-      const held = heldWork(task, runContext.run)
-      if (held !== undefined) return askAboutHeld(tx, runContext, { task, held })
+      if (await askAboutWork(tx, runContext, task)) return
       mustSucceed(await moveTask(tx, task, 'verdict_recorded', { runId: runContext.run.id, payload }))
     } else {
       mustSucceed(await moveTask(tx, task, 'run_succeeded', { runId: runContext.run.id, payload }))
     }
-    return undefined
   })
   runContext.context.at('run-finished')
 }

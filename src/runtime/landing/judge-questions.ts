@@ -1,0 +1,136 @@
+/** What a person is asked about finished work: to decide about it, or what to do where reviewer and writer do not agree. */
+import type { ReviewPoint } from '../../domain/judgement.ts'
+import type { Run } from '../../domain/run.ts'
+import type { Task } from '../../domain/task.ts'
+import { objectionText, pointLines } from '../../recovery/review/objection.ts'
+import { weakeningText } from '../../recovery/weakened.ts'
+import type { NewEscalation } from '../../store/escalation.ts'
+import {
+  approveChoice,
+  askAgainChoice,
+  cancelChoice,
+  hintChoice,
+  rejectChoice,
+  retryChoice,
+  takeOverChoice,
+} from '../core/choices.ts'
+import { heldReason, type Held } from '../core/held-work.ts'
+import { questionWithTried } from '../core/tried.ts'
+
+type Question = Omit<NewEscalation, 'id'>
+
+const named = ({ number, title }: Task): string => `Task ${number} "${title}"`
+
+const about = (
+  task: Task,
+  run: Run,
+  { happened, tried, details }: { happened: string; tried: string[]; details: readonly string[] },
+): Omit<Question, 'choices'> => ({
+  ...{ goalId: run.goalId, taskId: task.id, runId: run.id, kind: 'exhausted', happened, tried },
+  question: questionWithTried(happened, tried),
+  details: details.join('\n'),
+})
+
+const lookLines = ({ id }: Run): string[] => [`To look at the work: unstuck diff ${id}`]
+
+const checkLines = ({ verdict }: Run): string[] => {
+  const passed = (verdict?.checks ?? []).filter(({ excused }) => excused === undefined).map(({ command }) => command)
+  const dropped = (verdict?.dropped ?? []).map(({ command, reason }) => `- ${command}: ${reason}`)
+  const weakened = (verdict?.weakened ?? []).map((entry) => `- ${weakeningText(entry)}`)
+  return [
+    passed.length === 0 ? 'No check ran.' : `Its checks passed: ${passed.join(', ')}.`,
+    ...(dropped.length === 0 ? [] : ['Checks that did not run:', ...dropped]),
+    ...(weakened.length === 0 ? [] : ['Weakened checks:', ...weakened]),
+  ]
+}
+
+const filesText = ({ verdict }: Run): string => {
+  const count = verdict?.changedPaths.length ?? 0
+  return count === 1 ? '1 file' : `${count} files`
+}
+
+/** `why`: why a person has to look, where that is more than the mode of the judge. */
+export const decideQuestion = (
+  task: Task,
+  run: Run,
+  { held, why, tried }: { held?: Held | undefined; why?: string; tried: string[] },
+): Question => {
+  const reasons = [...(held === undefined ? [] : [heldReason(held)]), ...(why === undefined ? [] : [why])]
+  const because = reasons.length === 0 ? '' : ` (${reasons.join('; ')})`
+  const happened = `${named(task)} is finished and changes ${filesText(run)}; it lands only if you approve it${because}.`
+  return {
+    ...about(task, run, { happened, tried, details: [...checkLines(run), ...lookLines(run)] }),
+    choices: [approveChoice(task.id), rejectChoice(task.id), takeOverChoice(task.id, run.id), cancelChoice(task.id)],
+  }
+}
+
+/** A reviewer approves, and may not. */
+export const outvotedQuestion = (
+  task: Task,
+  run: Run,
+  {
+    reason,
+    points,
+    summary,
+    tried,
+  }: { reason: string; points: readonly ReviewPoint[]; summary: string; tried: string[] },
+): Question => {
+  const happened = `${named(task)} needs your decision: ${reason}.`
+  const said = summary === '' ? [] : [`The reviewer says: ${summary}`]
+  return {
+    ...about(task, run, {
+      happened,
+      tried,
+      details: [...said, ...pointLines(points), ...checkLines(run), ...lookLines(run)],
+    }),
+    choices: [approveChoice(task.id), rejectChoice(task.id), cancelChoice(task.id)],
+  }
+}
+
+/** No answer of a reviewer counts. */
+export const noReviewQuestion = (
+  task: Task,
+  run: Run,
+  { reason, tried }: { reason: string; tried: string[] },
+): Question => {
+  const happened = `${named(task)} could not be reviewed: ${reason}.`
+  return {
+    ...about(task, run, { happened, tried, details: [...checkLines(run), ...lookLines(run)] }),
+    choices: [approveChoice(task.id), askAgainChoice(task.id), rejectChoice(task.id), cancelChoice(task.id)],
+  }
+}
+
+export interface BothSides {
+  /** Who objects. */
+  by: string
+  points: readonly ReviewPoint[]
+  summary: string
+  again: boolean
+  /** What the agent that wrote the work said last. */
+  writer: string
+}
+
+/** No task corrects the work any more: reviewer and writer would only repeat themselves. */
+export const disagreementQuestion = (
+  task: Task,
+  run: Run,
+  { by, points, summary, again, writer, tried }: BothSides & { tried: string[] },
+): Question => {
+  const still = again ? 'still objects' : 'objects'
+  const happened = `${named(task)} cannot land: ${by} ${still}, and no further correction is tried. ${objectionText(points)}.`
+  return {
+    ...about(task, run, {
+      happened,
+      tried,
+      details: [
+        `${by} says:`,
+        ...pointLines(points),
+        ...(summary === '' ? [] : [summary]),
+        ...(writer === '' ? [] : [`The agent that wrote it (${run.harness}) says: ${writer}`]),
+        ...checkLines(run),
+        ...lookLines(run),
+      ],
+    }),
+    choices: [approveChoice(task.id), hintChoice(task.id), retryChoice(task.id), cancelChoice(task.id)],
+  }
+}

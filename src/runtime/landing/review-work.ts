@@ -1,0 +1,230 @@
+/**
+ * Asks a reviewer about finished work, read-only, and stores the verdict. The reviewer can only answer: what is written, merged or asked is
+ * decided here, and the gates were passed before. Without an answer that counts nothing is approved.
+ */
+import type { ReviewPoint, Risk } from '../../domain/judgement.ts'
+import { emptyVerdict, type Run } from '../../domain/run.ts'
+import { isAutoFix } from '../../domain/task.ts'
+import { messageOf } from '../../errors.ts'
+import {
+  readReviewAnswer,
+  reviewAnswerSchema,
+  riskRefusal,
+  type ReviewAnswer,
+} from '../../recovery/review/review-answer.ts'
+import { reviewQuestion } from '../../recovery/review/review-question.ts'
+import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
+import { storeNow } from '../../store/event.ts'
+import { getJudgement, moveJudgement, requireClaim } from '../../store/judgement.ts'
+import { enqueueMerge } from '../../store/merge.ts'
+import { grantsOfRun } from '../../store/path-grant.ts'
+import { getTask } from '../../store/task.ts'
+import { ask, type AskResult } from '../agent/ask.ts'
+import { hasCommits } from '../agent/progress-summary.ts'
+import type { Context } from '../core/context.ts'
+import { endsPass } from '../core/pass.ts'
+import { remoteLinkOf, runRef } from '../core/remote-link.ts'
+import { accountLimitOf } from '../harness/accounts.ts'
+import { escalateWork, type Work } from './judge.ts'
+import { noReviewQuestion, outvotedQuestion } from './judge-questions.ts'
+import { answerObjection, chooseForObjection } from './object-to-work.ts'
+import { askContextOf, type ClaimedReview } from './review-claim.ts'
+
+const patchLimits = { mostBytesEach: 256 * 1024, mostBytes: 1024 * 1024, mostFiles: 500 }
+
+interface Diff {
+  text: string
+  leftOut: string[]
+  size: { files: number; lines: number }
+}
+
+const changedLine = /^[+-](?![+-]{2} )/
+
+const diffOf = async (context: Context, { baseCommit, commit }: Run): Promise<Diff> => {
+  const { git, processes } = context.ports
+  const patch = await git.readPatch(context.shadow, { from: baseCommit ?? '', to: commit ?? '' }, patchLimits)
+  const text = processes.redactText(patch.text, context.environment)
+  const lines = text.split('\n').filter((line) => changedLine.test(line)).length
+  return { text, leftOut: patch.leftOut, size: { files: patch.files.length, lines } }
+}
+
+/** The commit may have been made on another host. */
+const fetchCommit = async (context: Context, { id, commit, baseCommit }: Run): Promise<boolean> => {
+  const wanted = [commit ?? '', baseCommit ?? '']
+  if (await hasCommits(context, wanted)) return true
+  if (context.remote === undefined) return false
+  await remoteLinkOf(context).fetchRefs([runRef(id)])
+  return hasCommits(context, wanted)
+}
+
+type Unanswered = Extract<AskResult<never>, { ok: false }>
+
+const notAsked = (detail: string): Unanswered => ({
+  ...{ ok: false, reason: 'harness_failed', detail, ms: 0, attempts: 0 },
+  spend: { tokens: 0, costUsd: 0, seconds: 0 },
+})
+
+const askReviewer = async (
+  context: Context,
+  claimed: ClaimedReview,
+): Promise<{ answer: AskResult<ReviewAnswer>; diff: Diff | undefined }> => {
+  const { task, run, judgement } = claimed
+  if (!(await fetchCommit(context, run)))
+    return { answer: notAsked(`the commit ${run.commit ?? ''} is not on this host`), diff: undefined }
+  const diff = await diffOf(context, run)
+  const { timeoutSeconds, model } = context.config().judge
+  const grants = await grantsOfRun(context.db, run)
+  const prompt = reviewQuestion({
+    ...{ task, verdict: run.verdict ?? emptyVerdict, grants, diff: diff.text, leftOut: diff.leftOut },
+    ...(isAutoFix(task) ? { corrects: task.rework?.because ?? '' } : {}),
+  })
+  const answer = await ask(askContextOf(context, claimed), {
+    ...{ purpose: 'finished work', prompt, schema: reviewAnswerSchema, timeoutMs: timeoutSeconds * 1000, attempts: 2 },
+    // An answer that did not count is not read again.
+    input: { commit: run.commit, failures: judgement.failures },
+    ...(judgement.harness === null ? {} : { harness: judgement.harness }),
+    ...(model === undefined ? {} : { model }),
+  })
+  return { answer, diff }
+}
+
+interface Opinion {
+  risk: Risk
+  points: ReviewPoint[]
+  summary: string
+  reason: string
+}
+
+/** What the verdict is about, as it is now; throws `StaleError` if another judge or a person was faster. */
+const currentWork = async (tx: Queryable, { judgement, goal, run }: ClaimedReview): Promise<Work> => {
+  await requireClaim(tx, judgement)
+  const task = await getTask(tx, run.taskId)
+  if (task?.status !== 'blocked(awaiting_judge)')
+    throw new StaleError(`task ${run.taskId} is not waiting for its judge`)
+  return { goal, task, run }
+}
+
+const approve = async (
+  context: Context,
+  claimed: ClaimedReview,
+  opinion: Opinion,
+  model: string | null,
+): Promise<void> => {
+  const { risk, points, summary } = opinion
+  const refusal = riskRefusal(risk, context.config().judge.maxRisk)
+  await context.db.transaction(async (tx) => {
+    const work = await currentWork(tx, claimed)
+    const judgement = (await getJudgement(tx, claimed.judgement.id)) ?? claimed.judgement
+    const change = { risk, points, summary, model, reason: refusal ?? opinion.reason }
+    if (refusal === undefined) {
+      mustSucceed(await moveJudgement(tx, judgement, 'reviewed', { ...change, verdict: 'approve' }))
+      return enqueueMerge(tx, context.newId('m'), work.run)
+    }
+    mustSucceed(await moveJudgement(tx, judgement, 'escalated', { ...change, payload: { verdict: 'ask_person' } }))
+    const question = (tried: string[]) =>
+      outvotedQuestion(work.task, work.run, { reason: refusal, points, summary, tried })
+    return escalateWork(context, tx, work, { reason: refusal, question })
+  })
+}
+
+const object = async (
+  context: Context,
+  claimed: ClaimedReview,
+  opinion: Opinion,
+  model: string | null,
+): Promise<void> => {
+  const { risk, points, summary, reason } = opinion
+  const by = `the reviewer (${claimed.judgement.harness ?? claimed.run.harness})`
+  const objected = { judgement: claimed.judgement, task: claimed.task, run: claimed.run, by, points, summary }
+  const answer = await chooseForObjection(context, objected)
+  await context.db.transaction(async (tx) => {
+    const { task } = await currentWork(tx, claimed)
+    const judgement = (await getJudgement(tx, claimed.judgement.id)) ?? claimed.judgement
+    const change = { risk, points, summary, model, reason, verdict: 'request_changes' as const }
+    mustSucceed(await moveJudgement(tx, judgement, 'reviewed', change))
+    await answerObjection(context, tx, { ...objected, task }, answer)
+  })
+  context.at('recovery-intended')
+}
+
+/** The reviewer is asked again later. A wait for a limit counts as no failure: the reviewer did nothing wrong. */
+const waitForReviewer = async (
+  context: Context,
+  claimed: ClaimedReview,
+  { reason, until, failures }: { reason: string; until?: Date; failures: number },
+): Promise<void> => {
+  await context.db.transaction(async (tx) => {
+    await currentWork(tx, claimed)
+    const { retrySeconds } = context.config().judge
+    const retryAt = until ?? new Date((await storeNow(tx)).getTime() + retrySeconds * 1000)
+    const judgement = (await getJudgement(tx, claimed.judgement.id)) ?? claimed.judgement
+    mustSucceed(await moveJudgement(tx, judgement, 'unanswered', { retryAt, failures, reason }))
+  })
+}
+
+const reasonOf = (harness: string | null, detail: string): string =>
+  `the reviewer (${harness ?? 'no harness'}) gave no valid answer: ${detail.replaceAll(/\s+/g, ' ').slice(0, 300)}`
+
+const askAboutNoReview = async (context: Context, claimed: ClaimedReview, detail: string): Promise<void> => {
+  const { judgement } = claimed
+  const asked = judgement.failures + 1
+  const times = asked === 1 ? '' : ` It was asked ${asked} times.`
+  const reason = reasonOf(judgement.harness, detail)
+  await context.db.transaction(async (tx) => {
+    const work = await currentWork(tx, claimed)
+    const now = (await getJudgement(tx, judgement.id)) ?? judgement
+    const change = { reason, failures: asked, payload: { verdict: 'ask_person' } }
+    mustSucceed(await moveJudgement(tx, now, 'escalated', change))
+    const question = (tried: string[]) =>
+      noReviewQuestion(work.task, work.run, { reason: `${reason}.${times}`.replace(/\.$/, ''), tried })
+    await escalateWork(context, tx, work, { reason, question })
+  })
+}
+
+const unanswered = async (
+  context: Context,
+  claimed: ClaimedReview,
+  { reason, detail }: Pick<Unanswered, 'reason' | 'detail'>,
+): Promise<void> => {
+  const { judgement } = claimed
+  const { failures, harness } = judgement
+  // The engine ends, the goal was paused, or the claim is lost: whoever claims the judgement next asks again.
+  if (reason === 'stopped') return
+  if (reason === 'account_limit') {
+    const limit = await accountLimitOf(context, context.db, harness ?? claimed.run.harness)
+    return waitForReviewer(context, claimed, {
+      ...{ reason: `the limit of ${harness ?? claimed.run.harness} is reached: ${detail.slice(0, 300)}`, failures },
+      ...(limit === undefined ? {} : { until: limit.until }),
+    })
+  }
+  if (reason === 'budget' || failures >= context.config().judge.retries)
+    return askAboutNoReview(context, claimed, detail)
+  return waitForReviewer(context, claimed, { reason: reasonOf(harness, detail), failures: failures + 1 })
+}
+
+const review = async (context: Context, claimed: ClaimedReview): Promise<void> => {
+  const { answer, diff } = await askReviewer(context, claimed)
+  if (!answer.ok) return unanswered(context, claimed, answer)
+  const changedPaths = claimed.run.verdict?.changedPaths ?? []
+  const size = diff?.size ?? { files: changedPaths.length, lines: 0 }
+  const read = readReviewAnswer(answer.value, { changedPaths, size, limits: context.config().change })
+  if (read.kind === 'unusable') return unanswered(context, claimed, { reason: 'invalid_answer', detail: read.problem })
+  return (read.verdict === 'approve' ? approve : object)(context, claimed, read, answer.model)
+}
+
+/** Asks the reviewer of a claimed judgement, and stores what follows from the answer. */
+export const reviewWork = async (context: Context, claimed: ClaimedReview): Promise<void> => {
+  const { run } = claimed
+  try {
+    await review(context, claimed)
+    context.at('judged')
+  } catch (error) {
+    // Another judge or a person was faster, and what they decided counts.
+    if (error instanceof StaleError)
+      return context.log.info({ run: run.id, reason: error.message }, 'a review came too late, and was not stored')
+    if (endsPass(context, error)) throw error
+    // Counted like an answer that is none: otherwise the same error would come back for ever.
+    context.log.error({ run: run.id, error: messageOf(error) }, 'a review failed')
+    await unanswered(context, claimed, { reason: 'harness_failed', detail: messageOf(error) })
+  }
+}

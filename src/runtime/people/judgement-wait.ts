@@ -1,0 +1,20 @@
+/** What finished work waits for while a reviewer has it. Pure. */
+import type { Judgement } from '../../domain/judgement.ts'
+
+const agoText = (since: Date, now: Date | undefined): string => {
+  if (now === undefined) return ''
+  const minutes = Math.floor((now.getTime() - since.getTime()) / 60_000)
+  return minutes < 1 ? ', asked just now' : `, asked ${minutes} min ago`
+}
+
+/** A judgement that has begun. An expired claim is claimed again by the next pass of the engine that leads. */
+export const judgementWait = (
+  judgement: Judgement,
+  now: Date | undefined,
+): { owner: string; text: string; at?: Date } | undefined => {
+  const { state, harness, reason, retryAt, changedAt } = judgement
+  const who = harness === null ? '' : ` (${harness}${state === 'claimed' ? agoText(changedAt, now) : ''})`
+  if (state === 'claimed') return { owner: 'judge', text: `waits for the reviewer${who}` }
+  if (state !== 'waiting' || retryAt === null) return undefined
+  return { owner: 'judge', text: `the reviewer${who} is asked again ("${reason.slice(0, 200)}")`, at: retryAt }
+}
