@@ -25,7 +25,8 @@ export const recoverySections = {
       environment: 'FAILED_TASK_RETRY_COOLDOWN_MS',
     }),
     blockedSeconds: numberOfSeconds(0).default(120).meta({
-      meaning: 'Wait before a task whose work did not pass starts again, with what was adjusted.',
+      meaning:
+        'Wait before a task whose work did not pass starts again, with what was adjusted. The judge has the same time for a verdict before it is asked again.',
       environment: 'BLOCKED_TASK_RETRY_COOLDOWN_MS',
     }),
     maxRetries: wholeNumber(-1, 1000).default(-1).meta({
@@ -50,6 +51,9 @@ export const recoverySections = {
       meaning:
         'How many times in a row a new task may continue the work of one that did not pass. 0 = never; you are asked instead.',
       environment: 'AUTO_REWORK_MAX_DEPTH',
+    }),
+    linkSeconds: numberOfSeconds(0).default(3600).meta({
+      meaning: 'How long a task waits for its link (`blocked(issue_linking)`) before you are asked.',
     }),
   }),
   policyRecovery: z.strictObject({

@@ -5,15 +5,14 @@ import { SafeText, Section } from './basics.tsx'
 
 const tones = { approve: 'good', request_changes: 'bad' } as const
 
+const openTexts: Partial<Record<Judgement['state'], string>> = {
+  ...{ claimed: 'in review', waiting: 'waits for its reviewer', asked: 'waits for you' },
+}
+
 const verdictOf = ({ verdict, state }: Judgement): { text: string; tone: string } => {
   if (verdict === 'approve') return { text: 'approved', tone: tones.approve }
   if (verdict === 'request_changes') return { text: 'changes requested', tone: tones.request_changes }
-  return {
-    text:
-      { claimed: 'in review', waiting: 'waits for its reviewer', asked: 'waits for you' }[String(state)] ??
-      words(state),
-    tone: 'warn',
-  }
+  return { text: openTexts[state] ?? words(state), tone: 'warn' }
 }
 
 const whoText = ({ mode, harness, model, decidedBy }: Judgement): string => {

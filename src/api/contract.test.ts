@@ -19,6 +19,8 @@ const task = {
   role: 'tester',
   kind: 'code',
   judge: 'llm',
+  review: { branch: 'feature' },
+  link: 'the issue',
 }
 
 interface ListSchema {

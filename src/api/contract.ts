@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { endedShown, repoModes } from '../domain/goal.ts'
 import { judgeModes } from '../domain/judgement.ts'
 import { taskKinds } from '../domain/task.ts'
+import { branchNamePattern } from '../domain/task-review.ts'
 
 /** PostgreSQL can store neither. */
 const storable = (value: string): boolean => !value.includes('\0') && value.isWellFormed()
@@ -30,12 +31,21 @@ const taskInput = z.strictObject({
   commands: names,
   after: names,
   priority: z.number().int(),
-  role: z.enum(['worker', 'tester', 'docser']),
+  role: z.enum(['worker', 'tester', 'docser', 'judge']),
   harness: string.max(64).exactOptional(),
   model: string.max(200).exactOptional(),
   targetArea: string.max(200).exactOptional(),
   kind: z.enum(taskKinds).exactOptional(),
   judge: z.enum(judgeModes).exactOptional(),
+  /** Of a task of role `judge`. */
+  review: z
+    .union([
+      z.strictObject({ branch: string.regex(branchNamePattern) }),
+      z.strictObject({ mergeEntry: z.number().int().min(1) }),
+    ])
+    .exactOptional(),
+  /** What has to be linked before the task may start. */
+  link: string.min(1).max(200).exactOptional(),
 })
 
 const number = z.number().min(-1)
@@ -100,6 +110,10 @@ export type GoalRequest = z.output<typeof goalRequest>
 const said = string.max(10_000)
 /** Recorded in the event as who gave the command. */
 const actor = { by: said.exactOptional() }
+
+export const judgeRequest = z.strictObject({ off: z.boolean(), ...actor })
+export const linkRequest = z.strictObject({ issue: said, ...actor })
+export const linkAwaitedRequest = z.strictObject({ waitsFor: said, ...actor })
 
 export const actorRequest = z.strictObject(actor).default({})
 
@@ -233,6 +247,7 @@ export type {
   TaskJson as Task,
 } from './responses/entities.ts'
 export type { NotificationJson, RetriedDeliveryJson } from './responses/notifications.ts'
+export type { JudgeSwitchJson as JudgeSwitch } from './responses/judge-switch.ts'
 export type { GrantJson as Grant, GrantList, LearnedPathJson as LearnedPath } from './responses/grants.ts'
 export type { AlwaysChangeView, AnswerResults, InboxQuestion, InboxView } from './responses/inbox.ts'
 export type { JudgementJson as Judgement } from './responses/judgement.ts'

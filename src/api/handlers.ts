@@ -62,6 +62,7 @@ import type { ExplainView } from './contract.ts'
 import type { Logins } from './logins.ts'
 import { grantHandlers } from './grant-handlers.ts'
 import { hostHandlers } from './host-handlers.ts'
+import { queueHandlers } from './queue-handlers.ts'
 import { recoverySummary } from './proposal-summary.ts'
 import { runToolHandlers } from './run-tool-handlers.ts'
 import { sessionHandlers } from './session-handlers.ts'
@@ -321,6 +322,7 @@ export const handlersOf = (parts: HandlerParts) => {
     ...changes(parts),
     ...grantHandlers(parts.context),
     ...hostHandlers(parts.context),
+    ...queueHandlers(parts.context),
     ...runToolHandlers(parts.context),
     ...sessionHandlers(parts.logins, parts.port),
   }

@@ -12,6 +12,7 @@ import * as inbox from './responses/inbox.ts'
 import { hostRoutes } from './host-routes.ts'
 import { judgementRoutes } from './judgement-routes.ts'
 import { change, list, ofRun, open, read } from './route-rows.ts'
+import { queueRoutes } from './queue-routes.ts'
 import { requeue } from './responses/requeue.ts'
 import * as runTools from './responses/run-tool-responses.ts'
 import * as outcomes from './responses/outcomes.ts'
@@ -221,6 +222,7 @@ export const routes = {
     contract.actorRequest,
     entities.taskSchema,
   ),
+  ...queueRoutes,
   cancelTask: change('/tasks/:id/cancel', 'Cancels a task', null, entities.taskSchema),
   answerQuestion: {
     ...change(

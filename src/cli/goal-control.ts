@@ -1,5 +1,5 @@
 /** The work of `approve`, `reject`, `retry`, `cancel`, `pause` and `resume`. */
-import type { Goal, Task } from '../api/contract.ts'
+import type { Goal, JudgeSwitch, Task } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command-options.ts'
 import { connectToExisting } from './engine/connect.ts'
@@ -74,7 +74,26 @@ export const rejectCommand = (io: Io, id: string, { note, ...options }: RejectOp
 export const cancelCommand = (io: Io, id: string, options: JsonOption): Promise<number> =>
   change(io, id, { verb: 'cancel', ...options })
 
-export const pauseCommand = (io: Io, id: string, options: JsonOption): Promise<number> => {
+export interface JudgeOption extends JsonOption {
+  judge?: true
+}
+
+const switchJudgeCommand = async (io: Io, id: string | undefined, { off, json }: JsonOption & { off: boolean }) => {
+  if (id !== undefined)
+    throw new AppError('USAGE', `--judge is about all goals; leave out "${id}", or leave out --judge to mean that goal`)
+  const client = await connectToExisting(io)
+  const judge = await client.post<JudgeSwitch>('/judge', { off, by: userName() })
+  const { pendingJudgeTaskCount: count } = judge
+  if (json === true) printJson(io, judge)
+  else if (off) printLine(io, `the judge is off: nothing is reviewed or merged until: unstuck resume --judge`)
+  else printLine(io, `the judge is on; ${count === 0 ? 'nothing waits for it' : `${count} task(s) wait for it`}`)
+  return exitCodes.ok
+}
+
+export const pauseCommand = async (io: Io, id: string | undefined, options: JudgeOption): Promise<number> => {
+  if (options.judge === true) return switchJudgeCommand(io, id, { ...options, off: true })
+  if (id === undefined)
+    throw new AppError('USAGE', 'name the goal to pause (g-…; "unstuck status" shows the ids), or give --judge')
   if (kindOf(id) !== 'goals')
     throw new AppError(
       'USAGE',
@@ -83,7 +102,8 @@ export const pauseCommand = (io: Io, id: string, options: JsonOption): Promise<n
   return change(io, id, { verb: 'pause', ...options })
 }
 
-export const resumeCommand = async (io: Io, id: string | undefined, options: JsonOption): Promise<number> => {
+export const resumeCommand = async (io: Io, id: string | undefined, options: JudgeOption): Promise<number> => {
+  if (options.judge === true) return switchJudgeCommand(io, id, { ...options, off: false })
   if (id !== undefined && kindOf(id) !== 'goals')
     throw new AppError(
       'USAGE',

@@ -26,6 +26,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   report: () => import('./commands/report.ts'),
   tasks: () => import('./commands/tasks.ts'),
   runs: () => import('./commands/runs.ts'),
+  link: () => import('./commands/link.ts'),
   logs: () => import('./commands/logs.ts'),
   diff: () => import('./commands/diff.ts'),
   events: () => import('./commands/events.ts'),

@@ -6,7 +6,8 @@ import { offersChoice, type Escalation } from './escalation.ts'
 import type { Flow } from './flow.ts'
 import { goalEnded, goalFlow, isLanding, waitsForBranch, type Goal } from './goal.ts'
 import type { MergeEntry } from './merge.ts'
-import { taskEnded, taskFlow, waitsForAutoFix, type Task } from './task.ts'
+import { waitsForAutoFix } from './rework.ts'
+import { taskEnded, taskFlow, type Task } from './task.ts'
 
 /** Each is also a command: `unstuck <action> <id>`. */
 export const taskActions = ['approve', 'reject', 'give-back', 'retry', 'take-over', 'edit', 'cancel'] as const

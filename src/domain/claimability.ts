@@ -10,7 +10,7 @@ import { capOf, freeSlot, reservedSlots, type LaneLimits } from './dispatch.ts'
 import type { EngineInfo } from './engine.ts'
 import type { HourTokens } from './hour-tokens.ts'
 import { mayStartWork, type Goal, type GoalState } from './goal.ts'
-import { isGivenBack, type Lane, type Retry, type Role, type Task, type TaskStatus } from './task.ts'
+import { needsNoAgent, type Lane, type Retry, type Role, type Task, type TaskStatus } from './task.ts'
 
 /** Enough of a task to name it to a person. `number` and `title` are null for a task that the store no longer has. */
 export interface TaskName {
@@ -132,7 +132,7 @@ const canLaunch = (
 }
 
 const accepts = (agentRole: string, role: Role): boolean =>
-  agentRole === role || (agentRole === 'worker' && ['worker', 'tester', 'docser'].includes(role))
+  agentRole === role || (agentRole === 'worker' && ['worker', 'tester', 'docser', 'judge'].includes(role))
 
 const idleOf = ({ id }: QueueEngine, { agents }: QueueFacts): Agent[] =>
   agents.filter(({ engineId, state }) => engineId === id && state === 'idle')
@@ -152,11 +152,11 @@ interface Condition {
 
 /** While the ceiling of tokens per hour is reached, only work that needs no agent is taken. */
 const withoutAgent = (task: Task, reached: HourTokens): Condition => ({
-  fits: () => isGivenBack(task),
+  fits: () => needsNoAgent(task),
   blocker: () => ({ cause: 'hour_tokens', ...reached }),
 })
 
-/** Which engines may be asked at all. A person's work is collected without an agent, so it needs no harness. */
+/** Which engines may be asked at all. Work that exists already is collected without an agent, so it needs no harness. */
 const engineConditions = (task: Task, queue: QueueFacts): Condition[] => [
   {
     fits: ({ state, silent, roles }) => state !== 'offline' && !silent && roles.includes('executor'),
@@ -167,7 +167,7 @@ const engineConditions = (task: Task, queue: QueueFacts): Condition[] => [
     blocker: () => ({ cause: 'engine_away', engineId: task.engineId ?? '' }),
   },
   {
-    fits: ({ harnesses }) => isGivenBack(task) || harnesses.includes(task.harness),
+    fits: ({ harnesses }) => needsNoAgent(task) || harnesses.includes(task.harness),
     blocker: (engines) => ({ cause: 'no_harness', installed: engines.flatMap(({ harnesses }) => harnesses) }),
   },
   { fits: ({ state }) => state === 'online', blocker: () => ({ cause: 'draining' }) },
@@ -180,7 +180,7 @@ const engineConditions = (task: Task, queue: QueueFacts): Condition[] => [
   },
   ...(queue.hourTokens === null ? [] : [withoutAgent(task, queue.hourTokens)]),
   {
-    fits: (engine) => isGivenBack(task) || canLaunch(task, engine, queue),
+    fits: (engine) => needsNoAgent(task) || canLaunch(task, engine, queue),
     blocker: () => {
       const first = limitsOf(task.harness, queue).reduce((one, other) => (other.until < one.until ? other : one))
       return { cause: 'account_limit', until: first.until }

@@ -264,8 +264,10 @@ export interface Run {
   errorMeta: ErrorMeta | null
   /** Where a run of a loop is; null = the task is no loop. */
   loop: LoopState | null
-  /** A person cancelled the run; its executor notices at its next poll. */
+  /** A person cancelled the run, or it is out of time; its executor notices at its next poll. */
   stopAsked: 'cancelled' | null
+  /** The commit that a run of a review task brought before the judge; null = the run made the work itself. */
+  reviewed: string | null
   judgedAt: Date | null
   judgementVersion: number
   startedAt: Date

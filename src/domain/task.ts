@@ -3,7 +3,9 @@
  * `blocked(awaiting_judge)` from `blocked(awaiting_human)`. A task that failed or met a limit is queued again at `retry.at`.
  */
 import { fromEach, type Flow } from './flow.ts'
+import type { Rework } from './rework.ts'
 import type { JudgeMode } from './judgement.ts'
+import { linkRows, reviewRows, type AwaitedLink, type TaskReview } from './task-review.ts'
 
 export const taskStates = ['queued', 'running', 'done', 'failed', 'blocked', 'cancelled'] as const
 export type TaskState = (typeof taskStates)[number]
@@ -36,6 +38,10 @@ export interface Retry {
   limit: number
 }
 
+/** The countdown to a time by the clock of the store, in whole seconds. */
+export const secondsUntil = (at: Date, now: Date): number =>
+  Math.max(0, Math.ceil((at.getTime() - now.getTime()) / 1000))
+
 /** Where the verification commands of a task come from. */
 export type CommandSource = 'task' | 'config' | 'inferred'
 
@@ -63,35 +69,6 @@ export interface TakenOver {
   /** The person is done: the next run collects the work from the folder and launches no agent. */
   givenBack: boolean
 }
-
-/**
- * `rework`: the parent was given up, and ended at once. `objection` and `conflict` are AutoFix tasks: they put right what a reviewer
- * objects to, or what conflicts with work that was merged first, and their parent waits for them as `blocked(needs_rework)`.
- */
-export const reworkKinds = ['rework', 'objection', 'conflict'] as const
-export type ReworkKind = (typeof reworkKinds)[number]
-
-/** The task continues the work of another one. */
-export interface Rework {
-  /** The task that it replaces. */
-  parent: string
-  /** 1 for the first replacement of a task that a person or a plan made. */
-  depth: number
-  /** Why the parent did not pass. */
-  because: string
-  /** Absent = `rework`. */
-  kind?: ReworkKind
-}
-
-export const isAutoFix = ({ rework }: Pick<Task, 'rework'>): boolean =>
-  rework !== null && rework.kind !== undefined && rework.kind !== 'rework'
-
-/** The reason of `retry` when the AutoFix task that a task waited for has ended without a result. */
-export const autoFixEnded = 'auto_fix_ended'
-
-/** Whether the task waits for its AutoFix task. Every other wait for rework has a time. */
-export const waitsForAutoFix = ({ status, retry }: Pick<Task, 'status' | 'retry'>): boolean =>
-  status === 'blocked(needs_rework)' && retry === null
 
 export interface Task extends TaskFields {
   id: string
@@ -123,6 +100,9 @@ export interface Task extends TaskFields {
   /** How strictly its work is judged; null = as the goal and the owner say. */
   judge: JudgeMode | null
   rework: Rework | null
+  /** Null = the task makes changes of its own. */
+  review: TaskReview | null
+  link: AwaitedLink | null
   /** The task that continues this one, which is cancelled. */
   supersededBy: string | null
   /** All dependencies are done and the goal starts work; updated by every write that could change either. */
@@ -153,6 +133,7 @@ export const taskFlow = {
   terminal: ['done', 'cancelled'],
   rows: [
     { from: '', to: 'queued', trigger: 'created', owner: 'planner', event: 'task.created' },
+    ...linkRows,
     { from: 'queued', to: 'running', trigger: 'claimed', owner: 'dispatcher', event: 'task.claimed' },
     { from: 'running', to: 'queued', trigger: 'interrupted', owner: 'engine', event: 'task.requeued' },
     {
@@ -209,6 +190,7 @@ export const taskFlow = {
       owner: 'cycle manager',
       event: 'task.escalated',
     }),
+    ...reviewRows,
     {
       from: 'blocked(needs_rework)',
       to: 'cancelled',
@@ -336,6 +318,10 @@ export const isAttempted = (status: TaskStatus): boolean => status === 'running'
 
 /** Whether the next run of the task collects the work of a person. */
 export const isGivenBack = ({ takenOver }: Pick<Task, 'takenOver'>): boolean => takenOver?.givenBack === true
+
+/** Whether a run of the task launches no agent: the work exists already. */
+export const needsNoAgent = (task: Pick<Task, 'takenOver' | 'review'>): boolean =>
+  isGivenBack(task) || task.review !== null
 
 /** What remains of a takeover in a new status: the folder matters until its work is in a commit, or the task ends. */
 export const takenOverAt = (status: TaskStatus, takenOver: TakenOver | null): TakenOver | null => {

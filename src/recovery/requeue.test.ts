@@ -283,9 +283,10 @@ describe('a task whose work did not pass', () => {
 describe('in both states', () => {
   const states = ['failed', 'blocked(needs_rework)'] as const
 
-  it.each(states)('%s: a failure that is not retryable is a question at once', (status) => {
-    for (const [code, [, retryable]] of Object.entries(failureCodes))
-      if (!retryable) expect([code, decide({ status, code }).kind]).toEqual([code, 'ask'])
+  it('a failure that is not retryable (retryable=false) is a question at once', () => {
+    for (const status of states)
+      for (const [code, [, retryable]] of Object.entries(failureCodes))
+        if (!retryable) expect([code, decide({ status, code }).kind]).toEqual([code, 'ask'])
   })
 
   it.each(states)('%s: with both limits 0 the question comes at once, whatever could be adjusted', (status) => {

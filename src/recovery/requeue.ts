@@ -5,6 +5,7 @@
  */
 import type { CheckAdjustment } from '../domain/run.ts'
 import type { Category } from './diagnosis/labels.ts'
+import { isReviewCause } from './review-requeue.ts'
 import { adjustedCommands } from './requeue/adjustment.ts'
 import { isLiteralRule } from './requeue/covered-paths.ts'
 import { progressEpoch, sameFailures, type FailedRun } from './requeue/repetition.ts'
@@ -116,7 +117,7 @@ const sinceProgress = ({ past, runs, taskId }: RequeueFacts): PastRequeue[] => {
 }
 
 const isSpent = (facts: RequeueFacts): boolean =>
-  sinceProgress(facts).filter(({ cause }) => cause !== 'suppressed').length >= totalRequeues
+  sinceProgress(facts).filter(({ cause }) => cause !== 'suppressed' && !isReviewCause(cause)).length >= totalRequeues
 
 const categoryLimit = ({ failure, limits }: RequeueFacts): number => {
   const own = categoryLimits[failure.category]

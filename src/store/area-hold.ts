@@ -59,3 +59,12 @@ export const refreshAreas = async (tx: Queryable, taskId: string): Promise<Task 
   )
   return row === undefined ? undefined : readTask(row)
 }
+
+/** Tasks that hold their areas: they are running, or their work waits for its merge. */
+export const tasksHoldingAreas = async (db: Queryable): Promise<Task[]> =>
+  (
+    await db.query<object>(
+      sql`select * from task where state = 'running'
+        or (block_reason = 'awaiting_judge' and exists (select 1 from area_hold where task_id = task.id)) order by id`,
+    )
+  ).map(readTask)

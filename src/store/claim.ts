@@ -73,9 +73,9 @@ const candidateFor = (
   return firstRow<object>(
     tx,
     sql`select * from task where state = 'queued' and ready
-      and (role = ${role} or (${role} = 'worker' and role in ('worker', 'tester', 'docser')))
+      and (role = ${role} or (${role} = 'worker' and role in ('worker', 'tester', 'docser', 'judge')))
       and (${any}::boolean or ${listed}::jsonb ? harness or (model is null and ${replaced}::jsonb ? harness)
-        or taken_over ->> 'givenBack' = 'true')
+        or taken_over ->> 'givenBack' = 'true' or review is not null)
       and (engine_id is null or engine_id = ${engineId})
       and not ${json(closed.lanes)}::jsonb ? lane and not ${json(closed.tasks)}::jsonb ? id
       and (span is null or not exists (select 1 from area_hold where area_hold.span && task.span))

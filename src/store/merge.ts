@@ -39,6 +39,12 @@ export const listMergesOf = async (db: Queryable, goalIds: readonly string[]): P
       order by number`)
   ).map(read)
 
+/** By the number that people read. */
+export const mergeNumbered = async (db: Queryable, number: number): Promise<MergeEntry | undefined> => {
+  const row = await firstRow<object>(db, sql`select * from merge_entry where number = ${number}`)
+  return row === undefined ? undefined : read(row)
+}
+
 export const getMerge = async (db: Queryable, id: string): Promise<MergeEntry | undefined> => {
   const row = await firstRow<object>(db, sql`select * from merge_entry where id = ${id}`)
   return row === undefined ? undefined : read(row)

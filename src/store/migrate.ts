@@ -26,6 +26,8 @@ import { migration as config } from './migrations/0020-config.ts'
 import { migration as loop } from './migrations/0021-loop.ts'
 import { migration as judgement } from './migrations/0022-judgement.ts'
 import { migration as targetCheck } from './migrations/0023-target-check.ts'
+import { migration as review } from './migrations/0024-review.ts'
+import { migration as jobs } from './migrations/0025-jobs.ts'
 import { migration as recent } from './migrations/0026-recent.ts'
 import { migration as due } from './migrations/0027-due.ts'
 
@@ -52,6 +54,8 @@ export const migrations: readonly string[] = [
   loop,
   judgement,
   targetCheck,
+  review,
+  jobs,
   recent,
   due,
 ]

@@ -74,3 +74,11 @@ export const givenUpTasks = async (db: Queryable, goalId: string): Promise<Task[
       and exists (select 1 from requeue where requeue.task_id = task.id and requeue.cause = ${givenUp}
         and requeue.epoch > task.count_from_epoch) order by number`)
   ).map(readTask)
+
+/** Tasks of a goal that were last cancelled because a task that they need was cancelled. */
+export const cancelledDependents = async (db: Queryable, goalId: string): Promise<Task[]> =>
+  (
+    await db.query<object>(sql`select * from task where goal_id = ${goalId} and state = 'cancelled' and (
+      select payload ->> 'reason' from event where task_id = task.id and type = 'task.cancelled' order by event.id desc limit 1
+      ) = 'dependency_cancelled' order by number`)
+  ).map(readTask)

@@ -59,6 +59,7 @@ export type RunProgress = Partial<
     | 'verdict'
     | 'loop'
     | 'harness'
+    | 'reviewed'
   >
 >
 
@@ -72,7 +73,7 @@ export const saveRun = async (db: Queryable, run: Run, progress: RunProgress): P
     sql`update run set phase = ${next.phase}, base_commit = ${next.baseCommit}, launches = ${json(next.launches)}::jsonb,
       session_id = ${next.sessionId}, spend = ${json(next.spend)}::jsonb, tree = ${next.tree}, commit = ${next.commit},
       commit_intent = ${next.commitIntent === null ? null : json(next.commitIntent)}::jsonb,
-      verdict = ${next.verdict === null ? null : json(next.verdict)}::jsonb, harness = ${next.harness},
+      verdict = ${next.verdict === null ? null : json(next.verdict)}::jsonb, harness = ${next.harness}, reviewed = ${next.reviewed},
       loop = ${next.loop === null ? null : json(next.loop)}::jsonb, version = version + 1
     where id = ${run.id} and version = ${run.version} and state = 'running'
       and exists (select 1 from lease where lease.run_id = run.id and lease.epoch = ${run.epoch}) returning *`,
@@ -143,12 +144,29 @@ export const recordChecks = async (tx: Queryable, runId: string, checks: readonl
     where id = ${runId} and verdict is not null`)
 }
 
-/** Successful runs without a judgement, oldest first. */
+/** Tasks that wait for the judge, each with its newest successful run if that has no judgement, oldest first. */
 export const unjudgedRuns = async (db: Queryable): Promise<Run[]> =>
   (
     await db.query<object>(sql`select run.* from run join task on task.id = run.task_id
-      where run.state = 'success' and run.judged_at is null and task.block_reason = 'awaiting_judge' and task.epoch = run.epoch
+      where task.watched_at is not null and run.judged_at is null and run.epoch > task.count_from_epoch
+        and run.number = (select max(other.number) from run other where other.task_id = task.id and other.state = 'success')
+        and (task.review ->> 'head' is null or run.reviewed = task.review ->> 'head')
       order by run.ended_at`)
+  ).map(readRun)
+
+/**
+ * Running runs without an event for longer than the time limit of a run of their goal and so many seconds more. A run whose commit is being
+ * pushed may wait for a git remote without one.
+ */
+export const silentRuns = async (db: Queryable, moreSeconds: number): Promise<Run[]> =>
+  (
+    await db.query<object>(
+      sql`select run.* from run join goal on goal.id = run.goal_id
+      cross join lateral (select make_interval(secs => (goal.limits ->> 'runSeconds')::float8 + ${moreSeconds}::float8) as most) as allowed
+      where run.state = 'running' and run.started_at < unstuck_now() - most and not (goal.repo_mode = 'remote' and run.phase = 'commit')
+        and not exists (select 1 from event where event.task_id = run.task_id and event.run_id = run.id and event.at > unstuck_now() - most)
+      order by run.started_at`,
+    )
   ).map(readRun)
 
 /** Extends a lease by its full TTL. False = the lease is lost, and the holder must stop writing. */

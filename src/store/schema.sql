@@ -73,6 +73,15 @@ create table agent (
 );
 CREATE INDEX agent_of_engine ON public.agent USING btree (engine_id);
 
+create table anomaly (
+  type text not null,
+  detail text not null,
+  since timestamp with time zone not null,
+  cleared_at timestamp with time zone,
+  reported_at timestamp with time zone not null,
+  constraint anomaly_pkey PRIMARY KEY (type)
+);
+
 create table area_hold (
   task_id text not null,
   span area_multirange not null,
@@ -185,6 +194,24 @@ create table goal_export (
   usage_digest text not null,
   constraint goal_export_pkey PRIMARY KEY (goal_id),
   constraint goal_export_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id)
+);
+
+create table hatch (
+  id boolean not null default true,
+  state text not null default 'idle'::text,
+  changed_by text not null default ''::text,
+  changed_at timestamp with time zone not null default unstuck_now(),
+  constraint hatch_pkey PRIMARY KEY (id),
+  constraint hatch_id_check CHECK (id),
+  constraint hatch_state_check CHECK ((state = ANY (ARRAY['idle'::text, 'armed'::text, 'off'::text])))
+);
+
+create table job (
+  name text not null,
+  due_at timestamp with time zone not null,
+  last_at timestamp with time zone,
+  engine_id text,
+  constraint job_pkey PRIMARY KEY (name)
 );
 
 create table judgement (
@@ -526,6 +553,7 @@ create table run (
   stop_asked text,
   commit_intent jsonb,
   loop jsonb,
+  reviewed text,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_task_id_number_key UNIQUE (task_id, number),
   constraint run_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
@@ -534,7 +562,7 @@ create table run (
   constraint run_state_check CHECK ((state = ANY (ARRAY['running'::text, 'success'::text, 'failed'::text, 'cancelled'::text]))),
   constraint run_stop_asked_check CHECK ((stop_asked = 'cancelled'::text))
 );
-CREATE INDEX run_by_end ON public.run USING btree (ended_at);
+CREATE INDEX run_ended ON public.run USING btree (ended_at) WHERE (ended_at IS NOT NULL);
 CREATE UNIQUE INDEX run_one_running_per_task ON public.run USING btree (task_id) WHERE (state = 'running'::text);
 CREATE INDEX run_running ON public.run USING btree (agent_id) WHERE (state = 'running'::text);
 
@@ -579,6 +607,9 @@ create table task (
   superseded_by text,
   kind text not null default 'code'::text,
   judge text,
+  review jsonb,
+  link jsonb,
+  watched_at timestamp with time zone,
   constraint task_pkey PRIMARY KEY (id),
   constraint task_goal_id_number_key UNIQUE (goal_id, number),
   constraint task_engine_id_fkey FOREIGN KEY (engine_id) REFERENCES engine(id),
@@ -593,8 +624,10 @@ create table task (
   constraint task_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'blocked'::text, 'cancelled'::text])))
 );
 CREATE INDEX task_claimable ON public.task USING btree (rank, id) WHERE ((state = 'queued'::text) AND ready);
-CREATE INDEX task_due ON public.task USING btree (retry_at) WHERE ((state = 'failed'::text) OR (block_reason = ANY (ARRAY['quota_wait'::text, 'needs_rework'::text])));
+CREATE INDEX task_due ON public.task USING btree (retry_at) WHERE (retry_at IS NOT NULL);
 CREATE INDEX task_holding ON public.task USING btree (id) WHERE ((state = 'running'::text) OR (block_reason = 'awaiting_judge'::text));
+CREATE INDEX task_reviewing ON public.task USING btree (id) WHERE ((review IS NOT NULL) AND (state <> 'done'::text) AND (state <> 'cancelled'::text));
+CREATE INDEX task_watched ON public.task USING btree (watched_at) WHERE (watched_at IS NOT NULL);
 
 create view agent_view as
  SELECT agent.id,

@@ -4,8 +4,9 @@
  */
 import { areasOf } from '../domain/area.ts'
 import { laneOfRole, rankOf } from '../domain/dispatch.ts'
-import { transitionOf } from '../domain/flow.ts'
+import { mustTransition, transitionOf } from '../domain/flow.ts'
 import type { Run } from '../domain/run.ts'
+import { autoFixEnded, waitsForAutoFix } from '../domain/rework.ts'
 import {
   blockReasonOf,
   isAttempted,
@@ -21,10 +22,10 @@ import {
   type TaskState,
   taskEnded,
   takenOverAt,
-  autoFixEnded,
-  waitsForAutoFix,
+  secondsUntil,
   type TakenOver,
 } from '../domain/task.ts'
+import { linkRetry, type AwaitedLink, type TaskReview } from '../domain/task-review.ts'
 import { fromRow, json, firstRow, mustSucceed, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { expireAgentQuestion } from './escalation.ts'
 import { appendEvent, storeNow } from './event.ts'
@@ -40,10 +41,21 @@ type TaskRow = Omit<Task, 'place' | 'retry'> & {
   /** The areas in the database's form, and the position in the queue: useless outside a statement. */
   span: unknown
   rank: number
+  /** See store/due-tasks.ts. */
+  watchedAt: Date | null
 }
 
 export const readTask = (row: object): Task => {
-  const { state, blockReason, retryAt, retry, span: _span, rank: _rank, ...rest } = fromRow<TaskRow>(row)
+  const {
+    state,
+    blockReason,
+    retryAt,
+    retry,
+    span: _span,
+    rank: _rank,
+    watchedAt: _watchedAt,
+    ...rest
+  } = fromRow<TaskRow>(row)
   const status = statusOf(state, readBlockReason(blockReason))
   return {
     ...rest,
@@ -70,7 +82,12 @@ export type NewTask = Pick<
   | 'model'
   | 'priority'
 > &
-  Partial<Pick<Task, 'kind' | 'lane' | 'engineId' | 'contextFiles' | 'judge' | 'rework' | 'originalCommands'>>
+  Partial<
+    Pick<Task, 'kind' | 'lane' | 'engineId' | 'contextFiles' | 'judge' | 'rework' | 'originalCommands' | 'review'>
+  > & {
+    /** The task waits for a link, at most for so many seconds until a person is asked. */
+    awaitLink?: { waitsFor: string; seconds: number }
+  }
 
 type WithAreas = Pick<Task, 'id' | 'targetArea' | 'allowedPaths' | 'rework'>
 
@@ -88,19 +105,30 @@ export const areasWithGrants = async (db: Queryable, task: WithAreas): Promise<s
 export const insertTasks = async (db: Queryable, tasks: NewTask[]): Promise<void> => {
   for (const task of tasks) {
     const areas = json(await areasWithGrants(db, { ...task, rework: task.rework ?? null }))
+    const status = mustTransition(taskFlow, '', task.awaitLink === undefined ? 'created' : 'created_for_link')
+      .to as TaskStatus
     await db.query(sql`
       insert into task (id, goal_id, number, title, instructions, role, allowed_paths, denied_paths, commands, original_commands,
-        command_source, depends_on, target_area, harness, model, priority, lane, areas, span, rank, engine_id, context_files, judge, rework, kind, state)
+        command_source, depends_on, target_area, harness, model, priority, lane, areas, span, rank, engine_id, context_files, judge, rework, review, link, kind, state, block_reason,
+        retry, retry_at)
       values (${task.id}, ${task.goalId}, ${task.number}, ${task.title}, ${task.instructions}, ${task.role}, ${json(task.allowedPaths)}::jsonb,
         ${json(task.deniedPaths)}::jsonb, ${json(task.commands)}::jsonb, ${json(task.originalCommands ?? task.commands)}::jsonb, ${task.commandSource}, ${json(task.dependsOn)}::jsonb,
         ${task.targetArea}, ${task.harness}, ${task.model}, ${task.priority}, ${task.lane ?? laneOfRole(task.role)}, ${areas}::jsonb,
         area_spans(${areas}::jsonb), extract(epoch from unstuck_now()) + ${rankOf(task.priority, 0)}::float8, ${task.engineId ?? null},
-        ${json(task.contextFiles ?? [])}::jsonb, ${task.judge ?? null}, ${task.rework === undefined || task.rework === null ? null : json(task.rework)}::jsonb, ${task.kind ?? 'code'}, 'queued')`)
+        ${json(task.contextFiles ?? [])}::jsonb, ${task.judge ?? null}, ${task.rework === undefined || task.rework === null ? null : json(task.rework)}::jsonb,
+        ${task.review === undefined || task.review === null ? null : json(task.review)}::jsonb,
+        ${task.awaitLink === undefined ? null : json({ waitsFor: task.awaitLink.waitsFor, issue: null })}::jsonb, ${task.kind ?? 'code'},
+        ${stateOf(status)}, ${blockReasonOf(status)}, ${task.awaitLink === undefined ? null : json(linkRetry)}::jsonb,
+        unstuck_now() + make_interval(secs => ${task.awaitLink?.seconds ?? null}::float8))`)
     await appendEvent(db, {
       type: 'task.created',
       goalId: task.goalId,
       taskId: task.id,
-      payload: { number: task.number, title: task.title },
+      payload: {
+        number: task.number,
+        title: task.title,
+        ...(task.awaitLink === undefined ? {} : { waitsFor: task.awaitLink.waitsFor }),
+      },
     })
   }
   const goalId = tasks[0]?.goalId
@@ -125,23 +153,6 @@ export const listTasksOf = async (db: Queryable, goalIds: readonly string[]): Pr
       order by created_at, goal_id, number`)
   ).map(readTask)
 
-/** Tasks that hold their areas: they are running, or their work waits for its merge. */
-export const tasksHoldingAreas = async (db: Queryable): Promise<Task[]> =>
-  (
-    await db.query<object>(
-      sql`select * from task where state = 'running'
-        or (block_reason = 'awaiting_judge' and exists (select 1 from area_hold where task_id = task.id)) order by id`,
-    )
-  ).map(readTask)
-
-/** Tasks of a goal that were last cancelled because a task that they need was cancelled. */
-export const cancelledDependents = async (db: Queryable, goalId: string): Promise<Task[]> =>
-  (
-    await db.query<object>(sql`select * from task where goal_id = ${goalId} and state = 'cancelled' and (
-      select payload ->> 'reason' from event where task_id = task.id and type = 'task.cancelled' order by event.id desc limit 1
-      ) = 'dependency_cancelled' order by number`)
-  ).map(readTask)
-
 export interface TaskChange {
   retry?: Retry | null
   commands?: string[]
@@ -155,6 +166,8 @@ export interface TaskChange {
   takenOver?: TakenOver | null
   /** The task that continues this one. */
   supersededBy?: string
+  link?: AwaitedLink
+  review?: TaskReview
 }
 
 /** The task, or one further up its line, that waits for an AutoFix task. */
@@ -187,6 +200,10 @@ const endAutoFix = async (db: Queryable, ended: Task): Promise<void> => {
   await endAutoFix(db, { ...ended, rework: parent.rework })
 }
 
+/** A scheduled start as the views show it, so that a reader of the events sees the same countdown. */
+const retryPayload = async (db: Queryable, retry: Retry | null): Promise<Record<string, unknown>> =>
+  retry === null ? {} : { retry: { ...retry, inSeconds: secondsUntil(retry.at, await storeNow(db)) } }
+
 /**
  * Moves a task along its flow table and records the event; recomputes which tasks of the goal are ready when that may
  * change. `stale` if another writer changed the task first.
@@ -209,8 +226,11 @@ export const moveTask = async (
       retry = ${retry === null ? null : json({ reason: retry.reason, count: retry.count, limit: retry.limit })}::jsonb,
       retry_at = ${retry?.at ?? null}, commands = coalesce(${change.commands === undefined ? null : json(change.commands)}::jsonb, commands),
       harness = coalesce(${change.harness ?? null}, harness),
+      link = coalesce(${change.link === undefined ? null : json(change.link)}::jsonb, link),
+      review = coalesce(${change.review === undefined ? null : json(change.review)}::jsonb, review),
       pending_edit = case when ${to === 'done'} then null else pending_edit end,
       taken_over = ${takenOver === null ? null : json(takenOver)}::jsonb,
+      watched_at = case when ${to === 'blocked(awaiting_judge)'} then unstuck_now() else null end,
       superseded_by = case when ${to === 'cancelled'} then coalesce(${change.supersededBy ?? null}, superseded_by) else null end,
       hint = case when ${change.hint !== undefined} then ${change.hint ?? null} else hint end,
       count_from = case when ${change.resetBudget ?? false} then unstuck_now() else count_from end,
@@ -220,7 +240,7 @@ export const moveTask = async (
   )
   if (row === undefined) return stale(`task ${task.id}`)
   if (holdsAreas(task.status)) await freeAreas(db, task.goalId)
-  const payload = { from: task.status, to, trigger, ...change.payload }
+  const payload = { from: task.status, to, trigger, ...(await retryPayload(db, retry)), ...change.payload }
   await appendEvent(db, {
     type: step.row.event,
     goalId: task.goalId,
@@ -321,9 +341,4 @@ export const setTaskCommands = async (db: Queryable, run: Run, commands: string[
     where id = ${run.taskId} and epoch = ${run.epoch} and state = 'running' returning id`,
   )
   return row !== undefined
-}
-
-/** A person's answer while the task is not waiting for one. The version stays, so that no executor loses its task by it. */
-export const setHint = async (tx: Queryable, id: string, hint: string | null): Promise<void> => {
-  await tx.query(sql`update task set hint = ${hint}, changed_at = unstuck_now() where id = ${id}`)
 }

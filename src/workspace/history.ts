@@ -38,3 +38,10 @@ export const isContainedIn = async (repository: Repository, commit: string, tip:
   const args = ['merge-base', '--is-ancestor', objectName(commit), objectName(tip)]
   return (await git(args, { ...inRepository(repository), okCodes: [0, 1, 128] })).code === 0
 }
+
+/** The newest commit that both contain; null = they have no history in common. */
+export const mergeBase = async (repository: Repository, one: string, other: string): Promise<string | null> => {
+  const args = ['merge-base', objectName(one), objectName(other)]
+  const found = await git(args, { ...inRepository(repository), okCodes: [0, 1] })
+  return found.code === 0 ? found.stdout.trim() : null
+}

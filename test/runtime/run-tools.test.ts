@@ -10,7 +10,7 @@ import { mustSucceed, type Db } from '../../src/store/db.ts'
 import { expireAgentQuestion, pendingEscalationOf } from '../../src/store/escalation.ts'
 import { openStore } from '../../src/store/open.ts'
 import { saveRun } from '../../src/store/run.ts'
-import { setHint } from '../../src/store/task.ts'
+import { setHint } from '../../src/store/hint.ts'
 import { beginWithStore } from '../support/store-folder.ts'
 import { openAskScene, type AskScene } from './ask-scene.ts'
 

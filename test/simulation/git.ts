@@ -233,6 +233,11 @@ const landingCalls = (state: State) => {
     },
     dropHandOver: (_repository: Repository, runId: string) => void state.refs.delete(`refs/unstuck/runs/${runId}`),
     isBelow: (_repository: Repository, commit: string, tip: string) => state.isAncestor(commit, tip),
+    mergeBase: (_repository: Repository, one: string, other: string): string | null => {
+      for (let at: string | null = one; at !== null; at = state.commits.get(at)?.parents[0] ?? null)
+        if (state.isAncestor(at, other)) return at
+      return null
+    },
     commitsBetween: (_repository: Repository, range: { head: string; tip: string }, limit: number) => {
       const found: ReturnType<Git['commitsBetween']> extends Promise<infer T> ? T : never = []
       for (let at = range.tip; at !== range.head && found.length < limit;) {

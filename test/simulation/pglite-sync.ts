@@ -34,6 +34,8 @@ export const tables = [
   'goal',
   'engine',
   'repository_seen',
+  'job',
+  'anomaly',
 ] as const
 
 export interface SyncStore {

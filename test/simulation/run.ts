@@ -97,6 +97,7 @@ const reset = (store: SyncStore): void => {
   store.simple('rollback')
   store.simple(`truncate ${tables.join(', ')} restart identity`)
   store.simple('update leader set engine_id = null, term = 0')
+  store.simple("update hatch set state = 'idle', changed_by = ''")
 }
 
 export const runPlan = async (plan: Plan, store: SyncStore, options: SimulationOptions = {}): Promise<Outcome> => {

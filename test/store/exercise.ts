@@ -23,7 +23,7 @@ import { countAll } from '../../src/store/page.ts'
 import { insertRecovery, listRecoveries, recoveriesOf, resolveRecovery } from '../../src/store/recovery.ts'
 import { recordDirectory, recordedDirectory } from '../../src/store/repository-directory.ts'
 import { finishRun, getRun, judgeRun, listRuns, renewLease, saveRun, unjudgedRuns } from '../../src/store/run.ts'
-import { dueTasks, nextRetryAt } from '../../src/store/due-task.ts'
+import { dueTasks, nextRetryAt } from '../../src/store/due-tasks.ts'
 import { insertTasks, listTasks, moveTask, setTaskCommands } from '../../src/store/task.ts'
 import { activeGoal, agents, claim, claimed, empty, end, goal, plannedGoal, recoveryOf, task, taskOf } from './scene.ts'
 

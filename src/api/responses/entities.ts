@@ -10,7 +10,8 @@ import { goalStates, repoModes, targetCheckStates } from '../../domain/goal.ts'
 import { judgeModes } from '../../domain/judgement.ts'
 import { loopRoles, loopStages } from '../../domain/loop.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
-import { blockReasons, lanes, roles, taskKinds, taskStates, reworkKinds, type TaskStatus } from '../../domain/task.ts'
+import { reworkKinds } from '../../domain/rework.ts'
+import { blockReasons, lanes, roles, taskKinds, taskStates, type TaskStatus } from '../../domain/task.ts'
 import { count, id, limits, names, spend, text, time } from './parts.ts'
 import { verdict } from './verdict.ts'
 
@@ -80,6 +81,11 @@ const rework = z.strictObject({
   because: text,
   kind: z.enum(reworkKinds).exactOptional(),
 })
+/** What a task of role `judge` reviews. `head`: the newest commit that was seen. */
+const review = z.union([
+  z.strictObject({ branch: text, head: text.nullable() }),
+  z.strictObject({ mergeEntry: count, head: text.nullable() }),
+])
 export const taskSchemaFields = {
   id: id('t'),
   goalId: id('g'),
@@ -112,6 +118,8 @@ export const taskSchemaFields = {
   contextFiles: z.array(text),
   judge: z.enum(judgeModes).nullable(),
   rework: rework.nullable(),
+  review: review.nullable(),
+  link: z.strictObject({ waitsFor: text, issue: text.nullable() }).nullable(),
   supersededBy: id('t').nullable(),
   ready: z.boolean(),
   epoch: count,
@@ -197,6 +205,7 @@ export const runSchema = z.strictObject({
   errorMeta: errorMeta.nullable(),
   loop: loopState.nullable(),
   stopAsked: z.literal('cancelled').nullable(),
+  reviewed: text.nullable(),
   judgedAt: time.nullable(),
   judgementVersion: count,
   startedAt: time,

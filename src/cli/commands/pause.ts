@@ -1,13 +1,15 @@
-/** `unstuck pause`: pauses a goal. */
-import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
+/** `unstuck pause`: pauses a goal, or switches the judge off. */
+import { jsonOption, type Register } from '../command-options.ts'
+import type { JudgeOption } from '../goal-control.ts'
 
 export const register: Register = (program, act) => {
   program
     .command('pause')
-    .description('pause a goal: no new runs of its tasks start')
-    .argument('<goal>', 'id of a goal (g-…)')
+    .description('pause a goal: no new runs of its tasks start; or switch the judge off')
+    .argument('[goal]', 'id of a goal (g-…)')
+    .option('--judge', 'review and merge nothing until "unstuck resume --judge", also after a restart')
     .option(...jsonOption)
-    .action((id: string, options: JsonOption) =>
+    .action((id: string | undefined, options: JudgeOption) =>
       act(async (io) => (await import('../goal-control.ts')).pauseCommand(io, id, options)),
     )
 }

@@ -1,5 +1,6 @@
 /** A new task that continues the work of another one: it has its parent's rules, checks and dependencies. Pure. */
-import type { ReworkKind, Task } from '../../domain/task.ts'
+import type { ReworkKind } from '../../domain/rework.ts'
+import type { Task } from '../../domain/task.ts'
 import type { NewTask } from '../../store/task.ts'
 
 export interface Continuation extends Pick<NewTask, 'id' | 'number' | 'title' | 'instructions'> {
@@ -23,7 +24,9 @@ export const continuingTask = (parent: Task, given: Continuation): NewTask => {
   const kind = given.kind === 'conflict' ? 'code' : parent.kind
   return {
     ...{ id, goalId, number, title, instructions },
-    ...{ role, allowedPaths, deniedPaths, commands, originalCommands, commandSource, dependsOn },
+    // Who corrects reviewed work makes changes.
+    role: role === 'judge' ? 'worker' : role,
+    ...{ allowedPaths, deniedPaths, commands, originalCommands, commandSource, dependsOn },
     ...{ targetArea, model, engineId, contextFiles, kind, judge, lane: given.lane ?? parent.lane },
     ...{ harness: given.harness ?? parent.harness, priority: parent.priority + given.priority },
     rework: { parent: parent.id, depth: (parent.rework?.depth ?? 0) + 1, because, kind: given.kind },

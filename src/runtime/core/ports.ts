@@ -51,7 +51,7 @@ import { inspectInstalled } from '../../workspace/installed.ts'
 import { overlayWork } from '../../workspace/overlay.ts'
 import { captureConcurrently, readPatch } from '../../workspace/patch.ts'
 import { compareRefs, readRefLog, readRefs } from '../../workspace/refs.ts'
-import { commitsBetween, isContainedIn } from '../../workspace/history.ts'
+import { commitsBetween, isContainedIn, mergeBase } from '../../workspace/history.ts'
 import { topOfCommit, treeOf } from '../../workspace/tree.ts'
 import { repairDependencies } from '../../workspace/repair-dependencies.ts'
 import { maintainPool } from '../../workspace/package-pool.ts'
@@ -124,6 +124,7 @@ const realGit = {
   listSnapshots,
   mendDependencies: repairDependencies,
   mergedTree,
+  mergeBase,
   openRepository,
   prepareDependencies,
   presentAt,
@@ -156,15 +157,26 @@ export type Host = typeof realHost
 export type Processes = typeof realProcesses
 export type Git = typeof realGit
 
+/** A host of pull requests. No goal uses one yet. */
+export interface Forge {
+  kind: 'none'
+  /** Pull requests of the repository that wait for a review. */
+  openPrCount(): Promise<number>
+}
+
+const noForge: Forge = { kind: 'none', openPrCount: async () => 0 }
+
 export interface Ports {
   processes: Processes
   git: Git
   files: Files
   notify: Notify
   host: Host
+  forge: Forge
 }
 
 export const realPorts: Ports = {
   ...{ processes: realProcesses, git: realGit, files: realFiles, notify: realNotify },
   host: realHost,
+  forge: noForge,
 }

@@ -4,6 +4,7 @@
  */
 import type { EscalationKind } from '../../domain/escalation.ts'
 import { isGivenBack, type TakenOver, type Task } from '../../domain/task.ts'
+import { subjectText, type TaskReview } from '../../domain/task-review.ts'
 import { leftRunningAdvice, leftRunningLabel } from '../../recovery/left-running.ts'
 import type { AnyFacts, Diagnosis, DiagnosisLabel } from '../../recovery/types.ts'
 import type { WhenExhausted } from '../../recovery/playbook.ts'
@@ -210,6 +211,27 @@ const aboutPersonsWork = ({ task, run }: RunContext, { folder }: TakenOver, diag
   }
 }
 
+/** The work is not Unstuck's: whoever owns the branch corrects it there. */
+const aboutReviewedWork = (
+  { task, run }: RunContext,
+  review: TaskReview,
+  { evidence, facts }: Diagnosis,
+): PersonQuestion => {
+  const { command, paths }: AnyFacts = facts
+  const why = command === undefined ? evidence.replace(/^REPOSITORY_STATE: /, '') : checkText(facts, evidence)
+  const strayed = paths === undefined || command !== undefined ? '' : ` (${paths.join(', ')})`
+  const question = sentence(`${nameOf(task)} could not review ${subjectText(review)}: ${why}${strayed}`)
+  return {
+    kind: 'exhausted',
+    ...{ happened: question, tried: [], question },
+    details: [
+      ...('branch' in review ? [`A new commit on ${review.branch} is reviewed by itself.`] : []),
+      `To review it again as it is: unstuck retry ${task.id}. The output of its checks: unstuck logs ${run.id}`,
+    ].join('\n'),
+    choices: [retryChoice(task.id), cancelChoice(task.id)],
+  }
+}
+
 interface Exhausted {
   /** Why the ladder has no recovery left, in its own words. */
   reason: string
@@ -224,6 +246,7 @@ export const questionOf = (
 ): PersonQuestion => {
   const { task } = runContext
   if (task.takenOver !== null && isGivenBack(task)) return aboutPersonsWork(runContext, task.takenOver, diagnosis)
+  if (task.review !== null) return aboutReviewedWork(runContext, task.review, diagnosis)
   const isBlocker = exhausted.then === 'pause_goal'
   const happened = sentence(happenedText(runContext, diagnosis, isBlocker))
   const tried = triedLines(recoveries, diagnosis.evidence)

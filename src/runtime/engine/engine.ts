@@ -15,7 +15,7 @@ import { getGoal } from '../../store/goal.ts'
 import { cancelGraceSeconds, finishCancels } from '../people/commands.ts'
 import { LeadershipLostError } from '../../store/leader.ts'
 import { requestRunStop, getRun, listRuns, runsOfEngine } from '../../store/run.ts'
-import { nextRetryAt } from '../../store/due-task.ts'
+import { nextRetryAt } from '../../store/due-tasks.ts'
 import { getTask } from '../../store/task.ts'
 import { sendHeartbeat, startHeartbeat } from './heartbeat.ts'
 import type { Context } from '../core/context.ts'
@@ -23,8 +23,9 @@ import { runCycle } from './cycle.ts'
 import type { TargetPolls } from '../landing/land-goal.ts'
 import { releaseEndedRuns } from './retention.ts'
 import { createMerger, createNotifier, createReviewer, createSideJob, safely, type SideJob } from './side-jobs.ts'
-import { createUnusedPathsJob } from './unused-paths.ts'
 import { createContextExportJob } from './export-context.ts'
+import { createJobs } from './jobs.ts'
+import { judgeWorks } from './judge-hatch.ts'
 import { createGoalExportJob, exportLast, type GoalExportJob } from './export-goals.ts'
 import { createExecutors, dispatch, runContextFor, type Executors } from './dispatch.ts'
 import { agentIdsOf, refuseSharedFolder, identifyEngine } from './engine-identity.ts'
@@ -99,7 +100,7 @@ interface Loop {
   reviewer: SideJob
   notifier: SideJob
   polls: TargetPolls
-  endUnusedPaths: ReturnType<typeof createUnusedPathsJob>
+  runJobs: ReturnType<typeof createJobs>
   exportGoals: GoalExportJob
   exporter: SideJob
 }
@@ -109,19 +110,21 @@ interface Loop {
  * decided.
  */
 const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
-  const { engineId, gracePeriod, merger, reviewer, notifier, polls, endUnusedPaths } = parts
+  const { engineId, gracePeriod, merger, reviewer, notifier, polls, runJobs } = parts
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
   notifier.start(context)
   if (gracePeriod.isOver()) await reapAll(context, { engineId, liveness })
   // While the repository is missing (an unmounted disk), goals and merges would fail without a fault of their own.
   if (await detectReplacedRepository(context)) {
-    await judgeRuns(context)
-    reviewer.start(context)
+    if (await judgeWorks(context)) {
+      await judgeRuns(context)
+      reviewer.start(context)
+    }
     merger.start(context)
     await runCycle(context, polls)
   }
   await finishCancels(context, cancelGraceSeconds)
-  await endUnusedPaths(context)
+  await runJobs(context)
 }
 
 const asLeader = async (context: Context, { leadership }: Loop, work: () => Promise<void>): Promise<void> => {
@@ -261,7 +264,7 @@ const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine
     merger: createMerger(),
     reviewer: createReviewer(engineId),
     notifier,
-    endUnusedPaths: createUnusedPathsJob(),
+    runJobs: createJobs(engineId),
     ...exports,
   }
   const parts = { engineId, gracePeriod, executors, polls: new Map(), ...jobs }

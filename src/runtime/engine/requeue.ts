@@ -3,7 +3,8 @@
  * step is one transaction over the task, its requeue row, what depends on it and the question, so a crash between two steps leaves
  * a task that still waits.
  */
-import { autoFixEnded, type Retry, type Task } from '../../domain/task.ts'
+import { autoFixEnded } from '../../domain/rework.ts'
+import type { Retry, Task } from '../../domain/task.ts'
 import { messageOf } from '../../errors.ts'
 import { chooseRequeue, type RequeueDecision } from '../../recovery/requeue.ts'
 import { reworkInstructions, reworkTitle } from '../../recovery/requeue/rework.ts'
@@ -13,7 +14,7 @@ import { appendEvent, storeNow } from '../../store/event.ts'
 import { getGoal, lockGoal, moveDependents } from '../../store/goal.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
 import { givenUp, givenUpTasks, insertRequeue, nextNumber, requeuesOf } from '../../store/requeue.ts'
-import { dueTasks } from '../../store/due-task.ts'
+import { dueTasks, unwatchedTasks } from '../../store/due-tasks.ts'
 import { editedReason, getTask, insertTasks, moveTask, postponeTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
 import { continuingTask } from '../core/continuing-task.ts'
@@ -24,6 +25,8 @@ import { untriedHarness } from '../harness/accounts.ts'
 import { continueAfterAutoFix } from '../landing/after-auto-fix.ts'
 import type { DecidedPath } from '../run/policy-options.ts'
 import { coveredNow, failureOf, lastFailedRun, readRequeueFacts } from '../run/requeue-facts.ts'
+import { askAboutLink } from './link-moves.ts'
+import { continueReview } from './review-moves.ts'
 import { askAboutGivenUp, askAboutTask, type Due } from './requeue-questions.ts'
 
 /** What the path policy decides now about changed paths of a task. */
@@ -207,6 +210,8 @@ const continueTask = async (context: Context, seen: Task, decide: PathDecisions)
     // Another writer was first; the next pass reads what it left.
     if (task === undefined || task.version !== seen.version) return
     if (task.retry?.reason === autoFixEnded) return continueAfterAutoFix(context, tx, task)
+    if (task.status === 'blocked(issue_linking)') return askAboutLink(context, tx, task)
+    if (await continueReview(context, tx, task)) return undefined
     if (outside === undefined || (await isLadderWait(tx, task))) return endWait(tx, task)
     const { due, harness } = outside
     const facts = await readRequeueFacts(context, tx, task, {
@@ -232,9 +237,14 @@ export const askAboutNext = async (context: Context, goalId: string, decide: Pat
   })
 }
 
-/** Only work that is due costs anything: one indexed query finds it. */
+const dueNow = async ({ db, config }: Context): Promise<Task[]> => [
+  ...(await dueTasks(db)),
+  ...(await unwatchedTasks(db, config().requeue.blockedSeconds)),
+]
+
+/** Only work that is due costs anything: one indexed query for each kind finds it. */
 export const requeueDue = async (context: Context, decide: PathDecisions): Promise<void> => {
-  for (const task of await dueTasks(context.db)) {
+  for (const task of await dueNow(context)) {
     try {
       await continueTask(context, task, decide)
     } catch (error) {

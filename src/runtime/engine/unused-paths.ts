@@ -9,7 +9,7 @@ import { grantLimit } from '../core/granted-paths.ts'
  * Longest time between two readings of the due time. A shorter `grantDays` and a clock that was set forward count after this time at
  * the latest.
  */
-const longestWaitMs = 3600 * 1000
+const longestWaitSeconds = 3600
 
 export const endUnusedPaths = async (context: Context): Promise<void> => {
   const limit = grantLimit(context)
@@ -20,16 +20,10 @@ export const endUnusedPaths = async (context: Context): Promise<void> => {
   await exportLearnedPaths(context)
 }
 
-/** Runs the job when its due time has come; until then a pass of the leader reads nothing. */
-export const createUnusedPathsJob = (): ((context: Context) => Promise<void>) => {
-  let dueAt = Number.NEGATIVE_INFINITY
-  return async (context) => {
-    if (context.clock.elapsed() < dueAt) return
-    const { db, clock } = context
-    const seconds = await secondsToExpiry(db, grantLimit(context))
-    if (seconds === undefined || seconds > 0) await exportLearnedPaths(context)
-    else await endUnusedPaths(context)
-    const next = seconds === undefined || seconds <= 0 ? longestWaitMs : Math.min(longestWaitMs, seconds * 1000)
-    dueAt = clock.elapsed() + next
-  }
+/** Ends what is due, and returns after how many seconds the next path is, or the longest wait. */
+export const endUnusedPathsWhenDue = async (context: Context): Promise<number> => {
+  const seconds = await secondsToExpiry(context.db, grantLimit(context))
+  if (seconds === undefined || seconds > 0) await exportLearnedPaths(context)
+  else await endUnusedPaths(context)
+  return seconds === undefined || seconds <= 0 ? longestWaitSeconds : Math.min(longestWaitSeconds, seconds)
 }

@@ -10,6 +10,7 @@ import type { TaskKind } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { mustSucceed } from '../../store/db.ts'
 import { insertGoal, moveGoal } from '../../store/goal.ts'
+import { mergeNumbered } from '../../store/merge.ts'
 import { insertTasks, type NewTask } from '../../store/task.ts'
 import type { TopOfCommit } from '../../workspace/tree.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
@@ -61,6 +62,37 @@ const checkLoops = (input: GoalInput, options: GoalOptions): void => {
   )
 }
 
+/** Names the task and what to write instead. */
+const checkReview = (
+  { role, review, kind }: GoalInput['tasks'][number],
+  { number, repoMode }: { number: number; repoMode: Goal['repoMode'] },
+): void => {
+  const refuse = (problem: string): never => {
+    throw new AppError('INPUT_INVALID', `task ${number}: ${problem}`)
+  }
+  if (review === undefined && role === 'judge')
+    refuse(
+      'role is "judge", and nothing is named to review; add "review": {"branch": "<name>"} or {"mergeEntry": <number>}',
+    )
+  if (review === undefined) return
+  if (role !== 'judge')
+    refuse(`review belongs to a task of role "judge", and the role is "${role}"; remove one of the two`)
+  if (kind === 'loop') refuse('kind is "loop", but a review launches no agent; remove "kind" or "review"')
+  if (repoMode === 'direct') refuse('a review needs a goal branch to merge into; run it without --direct')
+}
+
+const checkReviews = async ({ db }: Context, input: GoalInput, { repoMode }: GoalOptions): Promise<void> => {
+  for (const [index, task] of input.tasks.entries()) {
+    checkReview(task, { number: index + 1, repoMode })
+    if (task.review === undefined || 'branch' in task.review) continue
+    if ((await mergeNumbered(db, task.review.mergeEntry)) === undefined)
+      throw new AppError(
+        'INPUT_INVALID',
+        `task ${index + 1}: there is no merge entry ${task.review.mergeEntry}; "unstuck events --json" names the numbers (merge.enqueued)`,
+      )
+  }
+}
+
 const newTasks = (context: Context, { goalId, input, options, top }: Plan): NewTask[] => {
   const config = context.config()
   const inferred = inferredChecks(top)
@@ -91,7 +123,9 @@ const newTasks = (context: Context, { goalId, input, options, top }: Plan): NewT
       priority: task.priority,
       contextFiles: task.contextFiles ?? [],
       judge: task.judge ?? null,
-      kind: kindOf(task, options),
+      kind: task.review === undefined ? kindOf(task, options) : 'code',
+      ...(task.review === undefined ? {} : { review: { ...task.review, head: null } }),
+      ...(task.link === undefined ? {} : { awaitLink: { waitsFor: task.link, seconds: config.requeue.linkSeconds } }),
     }
   })
 }
@@ -166,6 +200,7 @@ export const createGoal = async (context: Context, input: GoalInput, options: Go
   // An unreadable contract is reported now instead of when the first task is verified.
   readContract(context.ports.files, context.repository.root)
   checkLoops(input, options)
+  await checkReviews(context, input, options)
   const allowedDirs = allowedDirsOf(context, input, options)
   const start = await startOf(context, options)
   const id = context.newId('g')

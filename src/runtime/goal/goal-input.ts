@@ -5,6 +5,7 @@
  */
 import { strictestMode, type JudgeMode } from '../../domain/judgement.ts'
 import type { TaskKind } from '../../domain/task.ts'
+import type { ReviewSubject } from '../../domain/task-review.ts'
 import { AppError } from '../../errors.ts'
 import { planCommand } from '../../recovery/command/plan.ts'
 import { nearestWord, valueText } from '../../validation.ts'
@@ -38,6 +39,10 @@ export interface TaskInput {
   kind?: TaskKind
   /** Absent = as the goal and the owner say. */
   judge?: JudgeMode
+  /** Of a task of role `judge`. */
+  review?: ReviewSubject
+  /** What has to be linked before the task may start. */
+  link?: string
 }
 
 export interface GoalInput {
@@ -207,7 +212,13 @@ export const goalFromChecklist = (name: string, text: string): GoalInput => {
 
 const taskOfFile = (written: TaskFileTask, index: number): TaskInput => {
   const { id = String(index + 1), ...rest } = written
-  return { ...newTask(id, written.title, written.instructions), ...rest, after: [...new Set(written.after ?? [])] }
+  const role = written.review === undefined ? {} : { role: 'judge' as const }
+  return {
+    ...newTask(id, written.title, written.instructions),
+    ...role,
+    ...rest,
+    after: [...new Set(written.after ?? [])],
+  }
 }
 
 const checkIds = (name: string, tasks: readonly TaskInput[]): void => {

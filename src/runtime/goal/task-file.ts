@@ -6,11 +6,12 @@
 import { z } from 'zod'
 import { judgeModes } from '../../domain/judgement.ts'
 import { taskKinds } from '../../domain/task.ts'
+import { branchNamePattern } from '../../domain/task-review.ts'
 import { AppError } from '../../errors.ts'
 import { explainIssue, parseJson } from '../../validation.ts'
 import { lineField, listField, noNul, taskFields, textField } from '../core/task-fields.ts'
 
-export const taskRoles = ['worker', 'tester', 'docser'] as const
+export const taskRoles = ['worker', 'tester', 'docser', 'judge'] as const
 export type TaskRole = (typeof taskRoles)[number]
 
 export const goalStrategies = ['tasks', 'loop'] as const
@@ -26,6 +27,16 @@ const id = lineField(idText, 64).regex(/^[^\s,]+$/, { error: `allowed: ${idText}
 const judge = z
   .enum(judgeModes, { error: `allowed: ${judgeModes.map((mode) => `"${mode}"`).join(', ')}` })
   .exactOptional()
+const reviewAllowed = 'allowed: {"branch": "<name>"} or {"mergeEntry": <number>}'
+const branchName = z.string({ error: 'allowed: the name of a branch' }).regex(branchNamePattern, {
+  error: 'allowed: the name of a branch, without "refs/heads/"',
+})
+const entryNumber = z.int({ error: 'allowed: the number of a merge entry' }).min(1, {
+  error: 'allowed: the number of a merge entry',
+})
+const reviewField = z.union([z.strictObject({ branch: branchName }), z.strictObject({ mergeEntry: entryNumber })], {
+  error: reviewAllowed,
+})
 
 export const writtenTaskSchema = z.strictObject({
   id: id
@@ -59,6 +70,14 @@ export const writtenTaskSchema = z.strictObject({
       'Part of the repository that the task works on; several are separated by commas. Tasks with overlapping areas run one at a time. Default: what allowedPaths cover.',
   }),
   role: z.enum(taskRoles, { error: `allowed: ${taskRoles.map((role) => `"${role}"`).join(', ')}` }).exactOptional(),
+  review: reviewField.exactOptional().meta({
+    description:
+      'What a task of role "judge" reviews: the head of a branch, or the commit of a merge entry. Its runs launch no agent: the work is checked, judged and merged into the branch of the goal.',
+  }),
+  link: lineField('one line').exactOptional().meta({
+    description:
+      'What has to be linked before the task may start, for example an issue. The task waits until "unstuck link" names it.',
+  }),
   kind: z.enum(taskKinds, { error: 'allowed: "code", "loop"' }).exactOptional().meta({
     description:
       '"loop": planner, worker, tester and reviewer work on the task in turns until the reviewer promises that it is complete and all gates hold. Default: "code", or "loop" with "strategy": "loop".',

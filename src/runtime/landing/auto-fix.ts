@@ -4,7 +4,8 @@
  * without a result. A parent has one living child, and a line of tasks is never longer than `requeue.reworkDepth`.
  */
 import type { Run } from '../../domain/run.ts'
-import type { Lane, ReworkKind, Task } from '../../domain/task.ts'
+import type { ReworkKind } from '../../domain/rework.ts'
+import type { Lane, Task } from '../../domain/task.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { lockGoal } from '../../store/goal.ts'
 import { childOf, nextNumber } from '../../store/requeue.ts'

@@ -4,7 +4,7 @@
  */
 import type { ReviewPoint, Risk } from '../../domain/judgement.ts'
 import { emptyVerdict, type Run } from '../../domain/run.ts'
-import { isAutoFix } from '../../domain/task.ts'
+import { isAutoFix } from '../../domain/rework.ts'
 import { messageOf } from '../../errors.ts'
 import {
   readReviewAnswer,

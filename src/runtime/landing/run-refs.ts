@@ -4,7 +4,7 @@
  * drops leftovers before a goal becomes ready.
  */
 import type { Goal } from '../../domain/goal.ts'
-import { waitsForAutoFix } from '../../domain/task.ts'
+import { waitsForAutoFix } from '../../domain/rework.ts'
 import { messageOf } from '../../errors.ts'
 import { isStoreTrouble } from '../../store/db.ts'
 import { listMerges } from '../../store/merge.ts'

@@ -9,6 +9,7 @@ import { notificationEvents } from './notification-events.ts'
 import { loopEvents } from './loop-events.ts'
 import { proposalEvents } from './proposal-events.ts'
 import { conflictEvents } from './conflict-events.ts'
+import { queueEvents } from './queue-events.ts'
 import { reworkEvents } from './rework-events.ts'
 import {
   cancelledText,
@@ -32,6 +33,7 @@ export const eventTypes: EventTypes = {
   ...reworkEvents,
   ...conflictEvents,
   ...judgeEvents,
+  ...queueEvents,
   ...proposalEvents,
   ...ownerEvents,
   ...notificationEvents,

@@ -1,15 +1,27 @@
 /** What the owner should know and no goal shows, one line each: settings that wait or are not valid, and refused requests of agents. */
+import { activeAnomalies } from '../../store/anomaly.ts'
 import { configStateAt } from '../../store/config-state.ts'
 import type { Queryable } from '../../store/db.ts'
 import { countOfDay } from '../../store/event.ts'
 import { failingTargetLines } from './failing-targets.ts'
+import { readHatch, type Hatch } from '../../store/hatch.ts'
+import { countPendingReviews } from '../../store/judged-run.ts'
+
+const judgeOffText = ({ changedBy }: Hatch, waiting: number): string => {
+  const by = changedBy === '' ? '' : ` by ${changedBy}`
+  const work = waiting === 0 ? '' : `, and ${waiting} task${waiting === 1 ? ' waits' : 's wait'} for it`
+  return `the judge was switched off${by}${work}: nothing is reviewed or merged. To switch it on: unstuck resume --judge`
+}
 
 /** `place`: of the engine that is asked, as others have files of their own. Absent = no engine's. */
 export const noticesOf = async (db: Queryable, place: string | undefined): Promise<string[]> => {
   const { waiting = null, rejected = [] } = (place === undefined ? undefined : await configStateAt(db, place)) ?? {}
   const { count, last } = await countOfDay(db, 'person_only.refused')
+  const hatch = await readHatch(db)
   return [
     ...(await failingTargetLines(db)),
+    ...(hatch.state === 'off' ? [judgeOffText(hatch, await countPendingReviews(db))] : []),
+    ...(await activeAnomalies(db)).map(({ detail }) => detail),
     ...rejected.map((problem) => `${problem}; the last valid settings stay in use`),
     ...(waiting === null
       ? []

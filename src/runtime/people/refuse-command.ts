@@ -1,5 +1,6 @@
 /** Commands that are refused because of what happens to the task at this moment, with what to do instead. */
-import { waitsForAutoFix, type Task } from '../../domain/task.ts'
+import { waitsForAutoFix } from '../../domain/rework.ts'
+import type { Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import type { Queryable } from '../../store/db.ts'
 import { listMerges } from '../../store/merge.ts'

@@ -48,6 +48,22 @@ const requeueReasons: Record<string, string> = {
   conflict_requeue: 'its work does not fit onto commits that were merged meanwhile',
   began_again: 'the goal starts again',
   manual_requeue: 'a person requested a retry',
+  awaiting_judge_missing_run_retry: 'none of its runs can be judged',
+  awaiting_judge_timeout_retry: 'none of its runs can be judged',
+  pr_review_needs_rework_missing_run_retry: 'the reviewed work did not pass and is reviewed once more',
+  review_head_moved: 'the reviewed branch has a new commit',
+}
+
+const unjudged = 'one of its runs has not been judged'
+const restored = 'the judge gave no verdict in time and is asked again'
+
+/** Why a task waits for the judge (again), by the stored reason. */
+const reviewReasons: Record<string, string> = {
+  pr_review_failed_to_awaiting_judge: unjudged,
+  pr_review_needs_rework_to_awaiting_judge: unjudged,
+  pr_review_failed_run_restored: restored,
+  pr_review_needs_rework_run_restored: restored,
+  awaiting_judge_run_restored: restored,
 }
 
 /** Which start of how many it is, where a limit counts them. */
@@ -62,6 +78,8 @@ export const requeuedText = (payload: Payload): string => {
   const said = hint === '' ? '' : `; hint from ${payloadText(payload, 'by')}: ${hint}`
   if (reason === 'harness_switched')
     return `${payloadText(payload, 'before')} failed ("${payloadText(payload, 'evidence')}"); the task continues with ${payloadText(payload, 'harness')}${said}`
+  const waits = reviewReasons[reason]
+  if (waits !== undefined) return `the task waits for the judge: ${waits}${startText(payload)}`
   const words = requeueReasons[reason.replace(/_from_blocked$/, '')] ?? reason
   return `the task went back to the queue: ${words}${startText(payload)}${said}`
 }

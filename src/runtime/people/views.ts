@@ -1,5 +1,6 @@
 /** The views for people, composed from the store. Reads only; used by the API, with and without an engine. */
 import { limitedAccounts } from '../../store/account.ts'
+import { tasksHoldingAreas } from '../../store/area-hold.ts'
 import { listAgents } from '../../store/agent.ts'
 import { listEngines } from '../../store/engine.ts'
 import { commandRecords } from '../../store/command-record.ts'
@@ -9,13 +10,14 @@ import type { Queryable } from '../../store/db.ts'
 import { listEscalations } from '../../store/escalation.ts'
 import { readEvents, stableUpTo, storeNow } from '../../store/event.ts'
 import { getGoal, listGoals, listShownGoals } from '../../store/goal.ts'
+import { readHatch } from '../../store/hatch.ts'
 import { undeliveredChannels } from '../../store/notification.ts'
 import { openJudgementsOf } from '../../store/judgement.ts'
 import { listMergesOf } from '../../store/merge.ts'
 import { hourTokensNow, laneLeases, waitingFeatures } from '../../store/queue.ts'
 import { countRecoveries, openWaits } from '../../store/recovery.ts'
 import { listRunsOf } from '../../store/run.ts'
-import { tasksHoldingAreas, listTasks, listTasksOf } from '../../store/task.ts'
+import { listTasks, listTasksOf } from '../../store/task.ts'
 import type { QueueFacts } from '../../domain/claimability.ts'
 import { defaultLanes, type LaneLimits } from '../../domain/dispatch.ts'
 import { allowedGoalActions, allowedTaskActions } from '../../domain/allowed-actions.ts'
@@ -25,7 +27,8 @@ import type { Goal } from '../../domain/goal.ts'
 import type { LoopState } from '../../domain/loop.ts'
 import { preexistingFailures, type Run } from '../../domain/run.ts'
 import { preexistingFailuresOfGoal } from '../../domain/preexisting-failures.ts'
-import { stateOf, waitsForAutoFix, type Task } from '../../domain/task.ts'
+import { waitsForAutoFix } from '../../domain/rework.ts'
+import { secondsUntil, stateOf, type Task } from '../../domain/task.ts'
 import type { CommandLists } from '../../recovery/proposal/match.ts'
 import { suggestedCommands } from '../../recovery/proposal/suggestions.ts'
 import { findBranches, missingBranchText, usableLandCommand, type FindBranches } from '../landing/goal-branch.ts'
@@ -93,10 +96,7 @@ const engineView = (engine: EngineInfo, leader: Leader, now: Date) => ({
 export const withCountdown = (task: Task, now: Date) => ({
   ...task,
   place: task.status,
-  retry:
-    task.retry === null
-      ? null
-      : { ...task.retry, inSeconds: Math.max(0, Math.ceil((task.retry.at.getTime() - now.getTime()) / 1000)) },
+  retry: task.retry === null ? null : { ...task.retry, inSeconds: secondsUntil(task.retry.at, now) },
 })
 
 const shownLoop = ({ iteration, limit, role, stage, tests }: LoopState) => ({
@@ -161,6 +161,7 @@ interface Shared {
   queue: QueueFacts
   tasks: Task[]
   escalations: Escalation[]
+  judgeOff: boolean
   now: Date
 }
 
@@ -195,11 +196,9 @@ const goalViews = async (db: Queryable, goals: Goal[], shared: Shared, find: Fin
   }))
 }
 
-const defaultQueue: QueueSettings = { lanes: defaultLanes, failover: [] }
-
 /** What the queued tasks of the store compete for at this moment. */
-export const queueFacts = async (db: Queryable, now: Date, settings: QueueSettings = defaultQueue) => {
-  const { lanes, failover, hourTokens } = settings
+export const queueFacts = async (db: Queryable, now: Date, settings?: QueueSettings) => {
+  const { lanes, failover, hourTokens }: QueueSettings = settings ?? { lanes: defaultLanes, failover: [] }
   const leader = await currentLeader(db)
   return {
     engines: (await listEngines(db)).map((engine) => engineView(engine, leader, now)),
@@ -219,6 +218,7 @@ const sharedFacts = async (db: Queryable, settings: QueueSettings | undefined) =
   return {
     escalations: await listEscalations(db, { pendingOnly: true }),
     queue: await queueFacts(db, now, settings),
+    judgeOff: (await readHatch(db)).state === 'off',
     now,
   }
 }

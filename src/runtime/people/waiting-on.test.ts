@@ -17,6 +17,8 @@ const facts = (status: TaskStatus, more: Record<string, unknown> = {}): TaskFact
     dependsOn: [],
     retry: null,
     takenOver: null,
+    review: null,
+    link: null,
     ...taskMore,
   }
   return {
@@ -98,10 +100,10 @@ describe('why a queued task is not taken', () => {
     ],
     [
       'no agent has its role',
-      queuedFor([engine()], { role: 'judge' }),
+      queuedFor([engine()], { role: 'planner' }),
       'no_role',
       'person',
-      /an agent for judge tasks$/,
+      /an agent for planner tasks$/,
     ],
     [
       'every agent is at work',
@@ -331,15 +333,6 @@ describe('who is stuck', () => {
     ['running without a run', facts('running')],
     ['running with the run of another', facts('running', { runs: [{ id: 'r', taskId: 't-2', state: 'running' }] })],
     ['failed without a retry', facts('failed')],
-    ['waiting for a judge with nothing to judge', facts('blocked(awaiting_judge)')],
-    ['judged, and no merge entry', facts('blocked(awaiting_judge)', { runs: [{ ...success, judgedAt: at }] })],
-    [
-      'judged, and the merge failed',
-      facts('blocked(awaiting_judge)', {
-        runs: [{ ...success, judgedAt: at }],
-        merges: [{ runId: 'r-1', state: 'failed', number: 1 }],
-      }),
-    ],
     ['waiting for a person who was asked nothing', facts('blocked(awaiting_human)')],
     [
       'waiting for an answer that was given',
@@ -347,6 +340,35 @@ describe('who is stuck', () => {
     ],
   ])('%s', (_title, given) => {
     expect(waitingOn(given)).toBeUndefined()
+  })
+
+  test.each<[string, TaskFacts]>([
+    ['nothing to judge', facts('blocked(awaiting_judge)')],
+    ['a judgement without a merge entry', facts('blocked(awaiting_judge)', { runs: [{ ...success, judgedAt: at }] })],
+    [
+      'a merge that failed',
+      facts('blocked(awaiting_judge)', {
+        runs: [{ ...success, judgedAt: at }],
+        merges: [{ runId: 'r-1', state: 'failed', number: 1 }],
+      }),
+    ],
+  ])('waiting for a judge with %s is looked at again by the cycle manager', (_title, given) => {
+    expect(waitingOn(given)?.owner).toBe('cycle manager')
+  })
+
+  test('with the judge switched off, a person is named, and how to switch it on', () => {
+    expect(waitingOn({ ...facts('blocked(awaiting_judge)', { runs: [success] }), judgeOff: true })).toEqual({
+      ...{ owner: 'person', text: 'its work waits for its review, and the judge is off: unstuck resume --judge' },
+    })
+  })
+
+  test('waiting for a link names what is linked, and how', () => {
+    const link = { waitsFor: 'the issue', issue: null }
+    const retry = { reason: 'issue_linking', at, count: 1, limit: 1 }
+    expect(waitingOn(facts('blocked(issue_linking)', { task: { link, retry } }))).toMatchObject({
+      ...{ owner: 'planner', at },
+      text: expect.stringMatching(/^waiting for the issue: unstuck link t-1 <issue>/),
+    })
   })
 
   test('every place of the flow table is answered without throwing', () => {

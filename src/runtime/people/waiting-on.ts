@@ -11,6 +11,7 @@ import { loopText } from '../../domain/loop.ts'
 import { phaseWords, type Run } from '../../domain/run.ts'
 import type { Judgement } from '../../domain/judgement.ts'
 import { taskEnded, type Lane, type Task } from '../../domain/task.ts'
+import { continuationOf } from './rework-wait.ts'
 import { waitEnd, type Recovery } from '../../store/recovery.ts'
 import { judgementWait } from './judgement-wait.ts'
 
@@ -30,6 +31,8 @@ export interface TaskFacts {
   judgements?: readonly Judgement[]
   /** By the clock of the store; absent = durations are not told. */
   now?: Date
+  /** A person switched the judge off. */
+  judgeOff?: boolean
 }
 
 export interface WaitingOn {
@@ -190,7 +193,7 @@ const pendingWait = ({ runId }: MergeEntry, waits: TaskFacts['waits']): WaitingO
   return { owner: 'merge queue', text, at: waitEnd(wait) }
 }
 
-const reviewWait = ({ task, runs, merges, goal, waits, judgements, now }: TaskFacts): WaitingOn | undefined => {
+const reviewWait = ({ task, runs, merges, goal, waits, judgements, now, judgeOff }: TaskFacts): WaitingOn => {
   const run = runs.filter((candidate) => candidate.taskId === task.id && candidate.state === 'success').at(-1)
   const entry = merges.find((candidate) => candidate.runId === run?.id)
   if (goal.state === 'paused') return { owner: 'person', text: pausedText(goal) }
@@ -201,11 +204,23 @@ const reviewWait = ({ task, runs, merges, goal, waits, judgements, now }: TaskFa
   }
   if (entry?.state === 'pending') return pendingWait(entry, waits)
   const judgement = judgements?.find(({ runId }) => runId === run?.id)
-  if (judgement !== undefined) return judgementWait(judgement, now)
-  return run !== undefined && run.judgedAt === null
-    ? { owner: 'judge', text: 'its work is waiting for its review' }
-    : undefined
+  if (judgeOff === true && judgement?.state !== 'asked')
+    return { owner: 'person', text: 'its work waits for its review, and the judge is off: unstuck resume --judge' }
+  const judged = judgement === undefined ? undefined : judgementWait(judgement, now)
+  if (judged !== undefined) return judged
+  if (run !== undefined && run.judgedAt === null) return { owner: 'judge', text: 'its work is waiting for its review' }
+  // The cycle manager gives the run back to the judge, or starts the task again.
+  return { owner: 'cycle manager', text: 'its review ended without a verdict; it is looked at again' }
 }
+
+const linkWait = ({ task }: TaskFacts): WaitingOn | undefined =>
+  task.retry === null
+    ? undefined
+    : {
+        owner: 'planner',
+        text: `waiting for ${task.link?.waitsFor ?? 'its link'}: unstuck link ${task.id} <issue>; you are asked if it takes longer`,
+        at: task.retry.at,
+      }
 
 const quotaWait = ({ task, runs }: TaskFacts): WaitingOn | undefined => {
   if (task.retry === null) return undefined
@@ -218,21 +233,7 @@ const quotaWait = ({ task, runs }: TaskFacts): WaitingOn | undefined => {
   }
 }
 
-/** How a task continues after work that did not pass, by the stored reason of the wait. */
-const continuations: Readonly<Record<string, string>> = {
-  needs_rework_in_place_retry: 'it starts again on its own work',
-  edited_by_person: 'it starts again with what you changed',
-  needs_rework: 'a new task continues its work',
-  auto_fix_ended: 'the task that was to correct it ended without a result',
-  setup_or_bootstrap_retry_from_blocked: 'its set-up is tried again',
-  policy_allowed_paths_adjusted_from_blocked: 'it starts again, and the changed paths are allowed',
-}
-
 const waitsForPaths = 'policy_violation_rework_suppressed_no_safe_path'
-
-const continuationOf = (reason: string): string =>
-  continuations[reason] ??
-  (reason.includes('_adjusted') ? 'it starts again with corrected checks' : 'you are asked if nothing else is left')
 
 /** A path that a shell reads as one plain word. */
 const isPlainWord = (path: string): boolean => /^[\w@%+,./-]+$/.test(path)
@@ -337,6 +338,6 @@ export const waitingOn = (facts: TaskFacts): WaitingOn | undefined => {
     case 'blocked(needs_rework)':
       return reworkWait(facts)
     case 'blocked(issue_linking)':
-      return undefined
+      return linkWait(facts)
   }
 }

@@ -2,7 +2,7 @@
  * Carries out the recovery that the ladder chose. There is one table per scope, and together they cover every type of
  * action, so an action without an implementation does not compile.
  */
-import { isGivenBack } from '../../domain/task.ts'
+import { isGivenBack, needsNoAgent } from '../../domain/task.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
 import type { LadderStep } from '../../recovery/ladder.ts'
 import type { Action, ActionIn } from '../../recovery/playbook.ts'
@@ -57,11 +57,12 @@ const actions: ActionHandlers<RunContext, PhaseResult, OfRun> = { ...launchActio
 
 const needsAgent: readonly Action['type'][] = ['relaunch', 'switch_harness', 'ask_paths']
 
-/** Failures of a person's work are reported to that person: no agent is launched on it. */
-const allowedStep = (runContext: RunContext, step: LadderStep): LadderStep =>
-  isGivenBack(runContext.task) && step.kind === 'recover' && needsAgent.includes(step.action.type)
-    ? { kind: 'exhausted', then: 'escalate', reason: "the work is a person's own" }
-    : step
+/** Failures of work that exists already are reported to the person whose it is: no agent is launched on it. */
+const allowedStep = ({ task }: RunContext, step: LadderStep): LadderStep => {
+  if (!needsNoAgent(task) || step.kind !== 'recover' || !needsAgent.includes(step.action.type)) return step
+  const reason = isGivenBack(task) ? "the work is a person's own" : 'the work is reviewed as it is'
+  return { kind: 'exhausted', then: 'escalate', reason }
+}
 
 type Extra = Parameters<typeof errorMetaOf>[1]
 

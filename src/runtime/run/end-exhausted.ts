@@ -9,6 +9,7 @@ import { isGivenBack, type Retry } from '../../domain/task.ts'
 import type { WhenExhausted } from '../../recovery/playbook.ts'
 import { chooseRequeue, type RequeueDecision, type RequeueFacts } from '../../recovery/requeue.ts'
 import { plannedAdjustment } from '../../recovery/requeue/adjustment.ts'
+import { chooseReviewMove } from '../../recovery/review-requeue.ts'
 import type { AnyFacts, Diagnosis } from '../../recovery/types.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
@@ -23,6 +24,7 @@ import { questionWithTried } from '../core/tried.ts'
 import type { RunContext } from '../core/run-context.ts'
 import { closeRun, freshTask } from './endings.ts'
 import { failureOf, readRequeueFacts } from './requeue-facts.ts'
+import { readReviewFacts } from './review-facts.ts'
 import { requeuedLines } from './requeued-lines.ts'
 
 interface Exhausted {
@@ -70,6 +72,9 @@ const withFacts = (
   }
 }
 
+/** Why a person is asked about reviewed work that does not pass. */
+const reviewFailed = 'review_failed'
+
 /** Families whose failures another attempt may not meet: progress, verification and policy. */
 const requeuedRungs: readonly number[] = [3, 4, 5]
 
@@ -86,33 +91,44 @@ const mayStartAgain = ({ task }: RunContext, { diagnosis, step }: Exhausted): bo
 }
 
 interface NextStart {
-  facts: RequeueFacts
+  status: RequeueFacts['status']
   decision: RequeueDecision
+}
+
+/** A review starts once more as it is; nothing of it can be adjusted, because the work is not Unstuck's. */
+const nextReview = async (tx: Queryable, runContext: RunContext): Promise<NextStart> => {
+  const status = 'blocked(needs_rework)'
+  const { facts } = await readReviewFacts(runContext.context, tx, await freshTask(tx, runContext), status)
+  const move = chooseReviewMove(facts)
+  if (move?.kind !== 'requeue') return { status, decision: { kind: 'ask', reason: reviewFailed } }
+  const { reason, count, limit } = move
+  return { status, decision: { kind: 'requeue', cause: 'in_place', reason, count, limit } }
 }
 
 /** How the task would continue now; a failed task for which no start in place is left waits for its rework at once. */
 const nextStart = async (tx: Queryable, runContext: RunContext, given: Exhausted): Promise<NextStart> => {
-  const { context } = runContext
+  const { context, task } = runContext
   const { diagnosis, errorMeta } = given
+  if (task.review !== null) return nextReview(tx, runContext)
   const isAboutWork = diagnosis.rung === 4 || diagnosis.rung === 5
   const facts = await readRequeueFacts(context, tx, await freshTask(tx, runContext), {
     ...{ status: isAboutWork ? 'blocked(needs_rework)' : 'failed', allowable: [] },
     failure: failureOf(errorMeta, diagnosis),
   })
   const decision = chooseRequeue(facts)
-  if (decision.kind !== 'park') return { facts, decision }
+  if (decision.kind !== 'park') return { status: facts.status, decision }
   const parked: RequeueFacts = { ...facts, status: 'blocked(needs_rework)' }
-  return { facts: parked, decision: chooseRequeue(parked) }
+  return { status: parked.status, decision: chooseRequeue(parked) }
 }
 
 /** The task waits as long as the configuration says; the next step is chosen again then, from the facts of that time. */
 const waitForStart = async (
   tx: Queryable,
   runContext: RunContext,
-  { diagnosis, next: { facts, decision } }: { diagnosis: Diagnosis; next: NextStart },
+  { diagnosis, next: { status, decision } }: { diagnosis: Diagnosis; next: NextStart },
 ): Promise<void> => {
   const { failedSeconds, blockedSeconds } = runContext.context.config().requeue
-  const isFailed = facts.status === 'failed'
+  const isFailed = status === 'failed'
   const at = new Date((await storeNow(tx)).getTime() + (isFailed ? failedSeconds : blockedSeconds) * 1000)
   const { count, limit } = 'count' in decision ? decision : { count: 1, limit: 1 }
   const retry: Retry = { reason: isFailed ? diagnosis.label : decision.reason, at, count, limit }

@@ -4,7 +4,7 @@
  * nothing here.
  */
 import { keptVerdict, outcomeOf, isEvidence, type Verdict } from '../../domain/run.ts'
-import { isGivenBack } from '../../domain/task.ts'
+import { needsNoAgent } from '../../domain/task.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { requireLease } from '../../store/run.ts'
@@ -85,8 +85,8 @@ const unchangedBecause = ({ run, collected }: RunContext, because: string) => {
  * the agent is asked once more, and a second "nothing to do" is accepted.
  */
 const askAgentAgain = async (runContext: RunContext, because: string): Promise<PhaseResult | undefined> => {
-  // A person who gives back unchanged work did so on purpose.
-  if (isGivenBack(runContext.task)) return undefined
+  // There is no agent to ask; a person who gives back unchanged work did so on purpose.
+  if (needsNoAgent(runContext.task)) return undefined
   const { diagnosis, step } = await chooseStoredRecovery(
     runContext.context,
     runContext.run,

@@ -10,7 +10,7 @@ import { autoAllowFor, type AutoAllow, type HeldArea, type PathTask } from '../.
 import { generatedMatcher, isLikelyGeneratedArtifactPath } from '../../recovery/policy/generated.ts'
 import type { Violation } from '../../recovery/policy/path-policy.ts'
 import { recoveriesOfRun, type Recovery } from '../../store/recovery.ts'
-import { tasksHoldingAreas } from '../../store/task.ts'
+import { tasksHoldingAreas } from '../../store/area-hold.ts'
 import type { ChangeList, FileChange } from '../../workspace/repository-types.ts'
 import { deniedTexts } from '../core/effective-paths.ts'
 import { learnedPatterns } from '../core/granted-paths.ts'

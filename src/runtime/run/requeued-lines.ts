@@ -1,5 +1,6 @@
 /** What was done between the runs of a task and of the tasks that it continues, for a person. */
 import type { Task } from '../../domain/task.ts'
+import { reviewCauses } from '../../recovery/review-requeue.ts'
 import type { Queryable } from '../../store/db.ts'
 import { givenUp, leftOut, requeuesOf } from '../../store/requeue.ts'
 import { lineageOf } from './requeue-facts.ts'
@@ -11,6 +12,9 @@ const meaning: Readonly<Record<string, string>> = {
   commands: 'started it again with corrected checks',
   paths: 'started it again with more allowed paths',
   suppressed: 'waited for a changed path to become allowed',
+  [reviewCauses.await_judge]: 'gave its work to the judge',
+  [reviewCauses.restore]: 'gave its work to the judge again, which had given no verdict',
+  [reviewCauses.requeue]: 'started it again, because the judge had no work of it',
 }
 
 /** Rows that record a decision and no start: the task was given up, or a person left paths out. */

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Run } from '../../domain/run.ts'
-import { isGivenBack } from '../../domain/task.ts'
+import { needsNoAgent } from '../../domain/task.ts'
 import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { findSecrets } from '../../recovery/policy/secret-text.ts'
@@ -46,7 +46,7 @@ export const proposalIteration = ({ loop, number }: Pick<Run, 'loop' | 'number'>
 
 /** Whether proposals are read at all. */
 export const proposalsOn = ({ context, task }: Pick<RunContext, 'context' | 'task'>): boolean =>
-  context.config().recovery?.enabled === true && !isGivenBack(task)
+  context.config().recovery?.enabled === true && !needsNoAgent(task)
 
 /** A proposal counts after the checks that it is about have failed. In a loop that is after the tester has seen them fail. */
 export const readsProposal = ({ loop }: Pick<Run, 'loop'>): boolean => loop === null || loop.stage === 'recovery'

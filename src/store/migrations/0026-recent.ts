@@ -1,5 +1,4 @@
 /** What failed or passed on a machine in the last day is read before each launch, however many runs have ended before. */
 export const migration = `
 create index recovery_by_time on recovery (started_at);
-create index run_by_end on run (ended_at);
 `

@@ -18,6 +18,7 @@ import { fillPackagePool } from '../../checks/fill-package-pool.ts'
 import { recover } from '../carry-out.ts'
 import { continueProposal } from '../continue-proposal.ts'
 import { collectGivenBack } from '../collect-given-back.ts'
+import { collectReview } from '../collect-review.ts'
 import { beginLoop } from '../loop/begin-loop.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
 import { changeModes } from '../../agent/change-modes.ts'
@@ -209,8 +210,9 @@ export const prepare: Phase = async (runContext) => {
   // Before everything else: the configuration, which names the program, is in one of these folders.
   const stopped = await checkFolders(runContext)
   if (stopped !== undefined) return stopped
-  const { takenOver } = runContext.task
+  const { takenOver, review } = runContext.task
   if (takenOver?.givenBack === true) return collectGivenBack(runContext, takenOver)
+  if (review !== null) return collectReview(runContext, review)
   checkProgram(runContext)
   const text = missingCredentials(runContext)
   if (text !== undefined) {

@@ -1,0 +1,18 @@
+/** Handlers for the switch of the judge, and for tasks that wait for a link. */
+import type { Task } from '../domain/task.ts'
+import type { Context } from '../runtime/core/context.ts'
+import { judgeView, setJudge } from '../runtime/people/judge-switch.ts'
+import { awaitLink, linkTask } from '../runtime/people/link-task.ts'
+import { withCountdown } from '../runtime/people/views.ts'
+import { storeNow } from '../store/event.ts'
+import type { HandlerCall } from './call.ts'
+
+export const queueHandlers = (context: Context) => {
+  const shown = async (task: Task) => withCountdown(task, await storeNow(context.db))
+  return {
+    setJudge: async ({ body }: HandlerCall<'setJudge'>) => setJudge(context, body),
+    getJudge: async () => judgeView(context),
+    awaitLink: async ({ id, body }: HandlerCall<'awaitLink'>) => shown(await awaitLink(context, id, body)),
+    linkTask: async ({ id, body }: HandlerCall<'linkTask'>) => shown(await linkTask(context, id, body)),
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * Two kinds of tasks that wait for somebody else: a task of role `judge` reviews work that exists already, and a task that waits for a
+ * link starts when its owner has resolved it. Their rows of the flow table of tasks are here as well.
+ */
+import { fromEach } from './flow.ts'
+
+/** What is reviewed: the head of a branch, or the commit of a merge entry. */
+export type ReviewSubject = { branch: string } | { mergeEntry: number }
+
+/** A name that git accepts for a branch. */
+export const branchNamePattern =
+  /^(?![-./])(?!.*(?:\.\.|@\{|\/\/|\/\.|\.lock(?:\/|$)|[./]$))[^\0-\x20\x7f~^:?*[\\]{1,200}$/
+
+/** `head`: the newest commit of the branch that was seen; null = no run has read it yet. */
+export type TaskReview = ReviewSubject & { head: string | null }
+
+export interface AwaitedLink {
+  /** What has to be linked, in the owner's words. */
+  waitsFor: string
+  /** The link; null = not resolved. */
+  issue: string | null
+}
+
+/** Whether the task waits for a link that its owner has not resolved, also after a person was asked about it. */
+export const waitsForLink = ({ link, status }: { link: AwaitedLink | null; status: string }): boolean =>
+  link !== null && link.issue === null && (status === 'blocked(issue_linking)' || status === 'blocked(awaiting_human)')
+
+/** For people: what a task reviews. */
+export const subjectText = (review: ReviewSubject): string =>
+  'branch' in review ? `branch ${review.branch}` : `merge entry ${review.mergeEntry}`
+
+/** The reason of `retry` while a task waits for its link. */
+export const linkReason = 'issue_linking'
+/** The wait of a task for its link, but for its end. */
+export const linkRetry = { reason: linkReason, count: 1, limit: 1 }
+
+export const linkRows = [
+  {
+    from: '',
+    to: 'blocked(issue_linking)',
+    trigger: 'created_for_link',
+    owner: 'planner',
+    event: 'task.created',
+  },
+  {
+    from: 'queued',
+    to: 'blocked(issue_linking)',
+    trigger: 'link_awaited',
+    owner: 'planner',
+    event: 'task.link_awaited',
+  },
+  // After the time limit a person is asked; the owner may still resolve the link then.
+  ...fromEach(['blocked(issue_linking)', 'blocked(awaiting_human)'], {
+    to: 'queued',
+    trigger: 'linked',
+    owner: 'planner',
+    event: 'task.linked',
+  }),
+  {
+    from: 'blocked(issue_linking)',
+    to: 'blocked(awaiting_human)',
+    trigger: 'escalated',
+    owner: 'cycle manager',
+    event: 'task.escalated',
+  },
+] as const
+
+export const reviewRows = [
+  // A run without a verdict waits for the judge (again).
+  ...fromEach(['failed', 'blocked(needs_rework)', 'blocked(awaiting_judge)'], {
+    to: 'blocked(awaiting_judge)',
+    trigger: 'review_restored',
+    owner: 'cycle manager',
+    event: 'task.requeued',
+  }),
+  {
+    from: 'blocked(awaiting_judge)',
+    to: 'queued',
+    trigger: 'retry_due',
+    owner: 'cycle manager',
+    event: 'task.requeued',
+  },
+  // A new commit of a reviewed branch is a new fact, whatever became of the one before it.
+  ...fromEach(['failed', 'blocked(needs_rework)', 'blocked(awaiting_judge)', 'blocked(awaiting_human)'], {
+    to: 'queued',
+    trigger: 'head_moved',
+    owner: 'cycle manager',
+    event: 'task.requeued',
+  }),
+] as const

@@ -1,0 +1,64 @@
+/**
+ * The periodic jobs of the leader. Each says after how many seconds it is due again, and the store keeps that time: a pass in which nothing
+ * is due costs one query, and a new leader continues where the last one stopped. What follows from a change of a task, a run or a merge is
+ * no such job; it is done in the pass that the change wakes.
+ */
+import { messageOf } from '../../errors.ts'
+import { StaleError } from '../../store/db.ts'
+import { addJobs, dueJobs, recordJob } from '../../store/job.ts'
+import type { Context } from '../core/context.ts'
+import { endsPass } from '../core/pass.ts'
+import { watchAnomalies } from './anomalies.ts'
+import { followReviewedBranches } from './review-heads.ts'
+import { endStuckRuns } from './stuck-runs.ts'
+import { endUnusedPathsWhenDue } from './unused-paths.ts'
+
+export interface PeriodicJob {
+  name: string
+  /** Returns after how many seconds it is due again. */
+  run: (context: Context) => Promise<number>
+  /** Also due when an engine begins to lead. */
+  atStart?: true
+}
+
+export const periodicJobs: readonly PeriodicJob[] = [
+  { name: 'anomalies', run: watchAnomalies },
+  { name: 'review_heads', run: followReviewedBranches },
+  { name: 'stuck_runs', run: endStuckRuns },
+  { name: 'unused_paths', run: endUnusedPathsWhenDue, atStart: true },
+]
+
+/** After an error that is the job's own. */
+const retrySeconds = 60
+
+const runOne = async (context: Context, job: PeriodicJob, engineId: string): Promise<void> => {
+  const seconds = await job.run(context).catch((error: unknown) => {
+    if (endsPass(context, error)) throw error
+    if (!(error instanceof StaleError))
+      context.log.error({ job: job.name, error: messageOf(error) }, 'a periodic job failed; it is tried again')
+    return retrySeconds
+  })
+  await recordJob(context.db, job.name, { engineId, seconds })
+}
+
+/** Runs what is due. The first call of an engine makes the jobs known to the store. */
+export const createJobs = (
+  engineId: string,
+  jobs: readonly PeriodicJob[] = periodicJobs,
+): ((context: Context) => Promise<void>) => {
+  let isKnown = false
+  return async (context) => {
+    if (!isKnown)
+      await addJobs(
+        context.db,
+        jobs.map(({ name }) => name),
+      )
+    const due = new Set(await dueJobs(context.db))
+    const begun = jobs.filter(({ name, atStart }) => due.has(name) || (!isKnown && atStart === true))
+    isKnown = true
+    for (const job of begun) {
+      if (context.stopping.aborted) return
+      await runOne(context, job, engineId)
+    }
+  }
+}

@@ -1,0 +1,27 @@
+/** A person's switch of the judge. It stays as it is until a person changes it, over restarts and on every engine. */
+import { readHatch, switchJudge, type Hatch } from '../../store/hatch.ts'
+import { countPendingReviews } from '../../store/judged-run.ts'
+import type { Context } from '../core/context.ts'
+import { actorName } from '../core/person-text.ts'
+
+export interface JudgeView extends Hatch {
+  /** Tasks whose work waits for the judge. */
+  pendingJudgeTaskCount: number
+  /** Pull requests that wait for a review. */
+  openPrCount: number
+}
+
+export const judgeView = async ({ db, ports }: Pick<Context, 'db' | 'ports'>): Promise<JudgeView> => ({
+  ...(await readHatch(db)),
+  pendingJudgeTaskCount: await countPendingReviews(db),
+  openPrCount: await ports.forge.openPrCount(),
+})
+
+export const setJudge = async (
+  context: Context,
+  { off, by }: { off: boolean; by?: string | undefined },
+): Promise<JudgeView> => {
+  await context.db.transaction((tx) => switchJudge(tx, { off, by: actorName(by) }))
+  context.wake()
+  return judgeView(context)
+}

@@ -1,0 +1,48 @@
+/**
+ * Tasks that the cycle manager has to look at now. Each query reads one partial index, so its cost follows what is due and not what
+ * exists.
+ */
+import type { Task } from '../domain/task.ts'
+import { firstRow, sql, type Queryable } from './db.ts'
+import { readTask } from './task.ts'
+
+/** Tasks whose wait is over by the store's clock: failed ones, and those that wait for a quota, for rework or for a link. */
+export const dueTasks = async (db: Queryable): Promise<Task[]> =>
+  (
+    await db.query<object>(
+      sql`select * from task where (state = 'failed' or block_reason in ('quota_wait', 'needs_rework', 'issue_linking'))
+        and retry_at <= unstuck_now() order by retry_at`,
+    )
+  ).map(readTask)
+
+/** When the next wait is over; undefined = no task waits for a time. */
+export const nextRetryAt = async (db: Queryable): Promise<Date | undefined> =>
+  (
+    await firstRow<{ at: Date | null }>(
+      db,
+      sql`select min(retry_at) as at from task where retry_at is not null
+        and (state = 'failed' or block_reason in ('quota_wait', 'needs_rework', 'issue_linking'))`,
+    )
+  )?.at ?? undefined
+
+/** Tasks that wait for the judge and were last found to have a next step so many seconds ago, or never. */
+export const unwatchedTasks = async (db: Queryable, seconds: number): Promise<Task[]> =>
+  (
+    await db.query<object>(
+      sql`select * from task where watched_at <= unstuck_now() - make_interval(secs => ${seconds}::float8) order by watched_at`,
+    )
+  ).map(readTask)
+
+/** The task has a next step: it is looked at again after the same time. Nobody depends on this, so the version stays. */
+export const recordWatched = async (tx: Queryable, id: string): Promise<void> => {
+  await tx.query(sql`update task set watched_at = unstuck_now() where id = ${id} and watched_at is not null`)
+}
+
+/** Tasks that review work which may have changed since: they have not ended, and no run of theirs is in progress. */
+export const reviewTasks = async (db: Queryable): Promise<Task[]> =>
+  (
+    await db.query<object>(
+      sql`select * from task where review is not null and state <> 'done' and state <> 'cancelled' and state <> 'running'
+        and state <> 'queued' order by id`,
+    )
+  ).map(readTask)

@@ -1,0 +1,223 @@
+/** The periodic jobs of the leader, the switch of the judge, and what is wrong with the whole: on a real store. */
+import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
+import type { Context } from '../../src/runtime/core/context.ts'
+import { anomaliesOf, watchAnomalies } from '../../src/runtime/engine/anomalies.ts'
+import { createJobs, periodicJobs, type PeriodicJob } from '../../src/runtime/engine/jobs.ts'
+import { judgeWorks } from '../../src/runtime/engine/judge-hatch.ts'
+import { endStuckRuns } from '../../src/runtime/engine/stuck-runs.ts'
+import { judgeView, setJudge } from '../../src/runtime/people/judge-switch.ts'
+import { noticesOf } from '../../src/runtime/people/notices.ts'
+import { claimTask } from '../../src/store/claim.ts'
+import { mustSucceed, sql } from '../../src/store/db.ts'
+import { readEvents } from '../../src/store/event.ts'
+import { listJobs } from '../../src/store/job.ts'
+import { finishRun, getRun, saveRun } from '../../src/store/run.ts'
+import { getTask, moveTask } from '../../src/store/task.ts'
+import { failure, openRequeueStore, type RequeueStore } from './requeue-store.ts'
+
+let opened: RequeueStore
+let context: Context
+let runs = 0
+beforeEach(async () => {
+  opened = await openRequeueStore()
+  context = opened.contextOf()
+})
+afterEach(() => opened.close())
+
+const types = async (): Promise<string[]> =>
+  (await readEvents(opened.store.db, { after: 0, limit: 1000 })).map(({ type }) => type)
+const query = (text: string) => opened.store.db.query({ text, values: [] })
+
+const claimed = async (): Promise<{ id: string; runId: string }> => {
+  const { tasks } = await opened.newGoal()
+  const [id = ''] = tasks
+  const runId = `r-job-${(runs += 1)}`
+  await opened.store.db.query(sql`update task set ready = (id = ${id}) where state = 'queued'`)
+  await opened.store.db.transaction((tx) => claimTask(tx, { agentId: 'agent-1', runId, ttlSeconds: 60 }))
+  return { id, runId }
+}
+
+const succeed = async (): Promise<string> => {
+  const { id, runId } = await claimed()
+  await opened.store.db.transaction(async (tx) => {
+    const run = mustSucceed(await saveRun(tx, (await getRun(tx, runId))!, { commit: 'c'.repeat(40) }))
+    await finishRun(tx, run, 'succeeded', null)
+    mustSucceed(await moveTask(tx, (await getTask(tx, id))!, 'run_succeeded', { runId }))
+  })
+  return id
+}
+
+describe('periodic jobs', () => {
+  const counting = (name: string, seconds: number): PeriodicJob & { runs: number } => {
+    const job: PeriodicJob & { runs: number } = {
+      name,
+      runs: 0,
+      run: async () => {
+        job.runs += 1
+        return seconds
+      },
+    }
+    return job
+  }
+
+  it('run when they are due by the stored time, whichever engine leads', async () => {
+    const [often, seldom] = [counting('often', 0), counting('seldom', 3600)]
+    const first = createJobs('e-1', [often, seldom])
+    await first(context)
+    await first(context)
+    expect([often.runs, seldom.runs]).toEqual([2, 1])
+    // Another engine begins to lead: nothing is due that was not.
+    await createJobs('e-2', [often, seldom])(context)
+    expect([often.runs, seldom.runs]).toEqual([3, 1])
+    const stored = await listJobs(opened.store.db)
+    expect(stored.map(({ name, engineId }) => [name, engineId])).toEqual([
+      ['often', 'e-2'],
+      ['seldom', 'e-1'],
+    ])
+    await query(`update job set due_at = unstuck_now()`)
+    await createJobs('e-2', [often, seldom])(context)
+    expect(seldom.runs).toBe(2)
+  })
+
+  it('one that fails is tried again later and stops no other', async () => {
+    const broken = { name: 'broken', run: () => Promise.reject(new Error('no disk')) }
+    const other = counting('other', 60)
+    await createJobs('e-1', [broken, other])(context)
+    expect(other.runs).toBe(1)
+    const [job] = await listJobs(opened.store.db)
+    expect(Math.round((Number(job?.dueAt) - Number(job?.lastAt)) / 1000)).toBe(60)
+  })
+
+  it('have names of their own', () => {
+    const names = periodicJobs.map(({ name }) => name)
+    expect(new Set(names).size).toBe(names.length)
+  })
+})
+
+describe('the judge', () => {
+  it('is started by the first work that waits for it: pendingJudgeTaskCount > 0', async () => {
+    expect(await judgeWorks(context)).toBe(false)
+    expect(await types()).not.toContain('system.runtime_hatch_armed')
+    await succeed()
+    expect(await judgeWorks(context)).toBe(true)
+    expect(await judgeWorks(context)).toBe(true)
+    expect((await types()).filter((type) => type === 'system.runtime_hatch_armed')).toHaveLength(1)
+    expect(await judgeView(context)).toMatchObject({ state: 'armed', pendingJudgeTaskCount: 1, openPrCount: 0 })
+  })
+
+  it('that a person switched off stays off, whatever waits, on every engine and after a restart', async () => {
+    await setJudge(context, { off: true, by: 'ada' })
+    await succeed()
+    for (const each of [context, opened.contextOf()]) expect(await judgeWorks(each)).toBe(false)
+    expect(await noticesOf(opened.store.db, undefined)).toEqual([
+      'the judge was switched off by ada, and 1 task waits for it: nothing is reviewed or merged. To switch it on: unstuck resume --judge',
+    ])
+    // The same command again says nothing new.
+    await setJudge(context, { off: true, by: 'ada' })
+    await setJudge(context, { off: false, by: 'ada' })
+    expect(await judgeWorks(context)).toBe(true)
+    expect((await types()).filter((type) => type.startsWith('system.runtime_hatch'))).toEqual([
+      'system.runtime_hatch_disarmed',
+      'system.runtime_hatch_armed',
+    ])
+    expect(await noticesOf(opened.store.db, undefined)).toEqual([])
+  })
+})
+
+describe('an anomaly', () => {
+  const quiet = { lost: 0, others: 0, failed: 0, succeeded: 0, quietSeconds: 0, work: 0 }
+
+  test.each([
+    ['many runs lost at once', { lost: 3, others: 2 }, ['mass_death']],
+    ['some of many runs lost', { lost: 3, others: 9 }, []],
+    ['many failures and no success', { failed: 12 }, ['retry_storm']],
+    ['many failures and a success', { failed: 12, succeeded: 1 }, []],
+    ['an hour without a success while there is work', { work: 1, quietSeconds: 3600 }, ['no_progress']],
+    ['an hour without work', { quietSeconds: 3600 }, []],
+  ])('%s', (_title, recent, expected) => {
+    expect(Object.keys(anomaliesOf({ ...quiet, ...recent }))).toEqual(expected)
+  })
+
+  it('is one event and one line until it is over, and not reported again at once', async () => {
+    const { tasks } = await opened.newGoal(1)
+    for (let count = 0; count < 12; count += 1) {
+      await opened.fail(tasks[0] ?? '', failure(), 'run_failed')
+      await query(`update task set state = 'queued', retry = null, retry_at = null where state = 'failed'`)
+    }
+    await watchAnomalies(context)
+    await watchAnomalies(context)
+    const storms = async () => (await types()).filter((type) => type === 'anomaly.retry_storm').length
+    expect(await storms()).toBe(1)
+    expect(await noticesOf(opened.store.db, undefined)).toEqual([
+      '12 runs failed within 10 min and none succeeded; "unstuck runs --state failed" lists them',
+    ])
+    const endedAgo = (minutes: number) =>
+      query(`update run set ended_at = unstuck_now() - interval '${minutes} minutes' where state = 'failed'`)
+    await endedAgo(11)
+    await watchAnomalies(context)
+    expect(await noticesOf(opened.store.db, undefined)).toEqual([])
+    expect((await types()).at(-1)).toBe('anomaly.cleared')
+    // It comes and goes: shown, and reported once in five minutes.
+    await endedAgo(1)
+    await watchAnomalies(context)
+    expect(await noticesOf(opened.store.db, undefined)).toHaveLength(1)
+    expect(await storms()).toBe(1)
+    await endedAgo(11)
+    await watchAnomalies(context)
+    await query(`update anomaly set reported_at = unstuck_now() - interval '6 minutes'`)
+    await endedAgo(1)
+    await watchAnomalies(context)
+    expect(await storms()).toBe(2)
+  })
+
+  it('no progress counts from the start of the goal and of the leader', async () => {
+    await opened.newGoal(1)
+    await query(`update leader set since = unstuck_now() - interval '2 hours'`)
+    await watchAnomalies(context)
+    expect(await noticesOf(opened.store.db, undefined)).toEqual([])
+    await query(`update goal set changed_at = unstuck_now() - interval '2 hours'`)
+    await query(`update task set ready = true`)
+    await watchAnomalies(context)
+    expect((await noticesOf(opened.store.db, undefined))[0]).toContain(
+      'no run has succeeded for 120 min, and 1 task is not done',
+    )
+    await succeed()
+    await watchAnomalies(context)
+    expect(await noticesOf(opened.store.db, undefined)).toEqual([])
+  })
+})
+
+describe('a run out of time', () => {
+  const old = (what: 'started' | 'event', minutes: number) =>
+    what === 'started'
+      ? query(`update run set started_at = unstuck_now() - interval '${minutes} minutes'`)
+      : query(`update event set at = unstuck_now() - interval '${minutes} minutes' where run_id is not null`)
+
+  it('without a sign of life is ended; its task waits and starts again', async () => {
+    const { id, runId } = await claimed()
+    await query(`update goal set limits = '{"runSeconds": 3600}'`)
+    await old('started', 130)
+    await endStuckRuns(context)
+    // It did something in the meantime.
+    expect((await getRun(opened.store.db, runId))?.state).toBe('running')
+    await old('event', 121)
+    await endStuckRuns(context)
+    expect(await getRun(opened.store.db, runId)).toMatchObject({
+      state: 'failed',
+      errorMeta: { failureCode: 'timeout' },
+    })
+    const task = await opened.store.task(id)
+    expect(task).toMatchObject({ status: 'failed', retry: { reason: 'timeout' } })
+    // Not before the executor has noticed that its lease is gone.
+    expect(Number(task.retry?.at)).toBeGreaterThan(Date.now() + 100_000)
+    expect(await types()).toContain('run.timeout')
+  })
+
+  it('whose limit is lifted is left alone', async () => {
+    const { runId } = await claimed()
+    await old('started', 10_000)
+    await old('event', 10_000)
+    await endStuckRuns(context)
+    expect((await getRun(opened.store.db, runId))?.state).toBe('running')
+  })
+})

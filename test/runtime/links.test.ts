@@ -1,0 +1,88 @@
+/** Tasks that wait for a link: only their owner ends the wait, and a person is asked when it takes too long. */
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { awaitLink, linkTask } from '../../src/runtime/people/link-task.ts'
+import { retryTask } from '../../src/runtime/people/commands.ts'
+import { sql } from '../../src/store/db.ts'
+import { nextRetryAt } from '../../src/store/due-tasks.ts'
+import { listEscalations } from '../../src/store/escalation.ts'
+import { insertTasks } from '../../src/store/task.ts'
+import { openRequeueStore, type RequeueStore } from './requeue-store.ts'
+
+let opened: RequeueStore
+beforeEach(async () => {
+  opened = await openRequeueStore()
+})
+afterEach(() => opened.close())
+
+const parked = async (): Promise<string> => {
+  const { tasks } = await opened.newGoal()
+  const [id = ''] = tasks
+  await awaitLink(opened.contextOf(), id, { waitsFor: 'the issue', by: 'ada' })
+  return id
+}
+const isOver = (id: string) =>
+  opened.store.db.query(sql`update task set retry_at = unstuck_now() - interval '1 second' where id = ${id}`)
+
+it('a queued task is parked, and starts when its owner links it', async () => {
+  const id = await parked()
+  const task = await opened.store.task(id)
+  expect(task).toMatchObject({
+    ...{ status: 'blocked(issue_linking)', link: { waitsFor: 'the issue', issue: null } },
+    retry: { reason: 'issue_linking', count: 1, limit: 1 },
+  })
+  expect(await nextRetryAt(opened.store.db)).toEqual(task.retry?.at)
+  // The cycle manager leaves it alone until then.
+  await opened.pass()
+  expect((await opened.store.task(id)).status).toBe('blocked(issue_linking)')
+  await linkTask(opened.contextOf(), id, { issue: '#12', by: 'ada' })
+  expect(await opened.store.task(id)).toMatchObject({
+    ...{ status: 'queued', retry: null, ready: true, link: { waitsFor: 'the issue', issue: '#12' } },
+  })
+  await expect(linkTask(opened.contextOf(), id, { issue: '#13' })).rejects.toThrow('waits for no link')
+})
+
+it('a task is created waiting, and its event says for what', async () => {
+  const { goal, tasks } = await opened.newGoal()
+  const { db } = opened.store
+  const first = await opened.store.task(tasks[0] ?? '')
+  await insertTasks(db, [
+    { ...first, id: 't-linked', number: 2, goalId: goal, awaitLink: { waitsFor: 'an issue', seconds: 60 } },
+  ])
+  expect(await opened.store.task('t-linked')).toMatchObject({
+    status: 'blocked(issue_linking)',
+    retry: { count: 1, limit: 1 },
+  })
+  expect(await opened.payloads('t-linked', 'task.created')).toMatchObject([{ waitsFor: 'an issue' }])
+})
+
+it('a person is asked once the time is over, and the owner may still link it', async () => {
+  const id = await parked()
+  await isOver(id)
+  await opened.pass({ linkSeconds: 60 })
+  expect((await opened.store.task(id)).status).toBe('blocked(awaiting_human)')
+  const [question] = await listEscalations(opened.store.db, { pendingOnly: true })
+  expect(question?.happened).toContain('has waited 60 s for the issue, and nothing was linked')
+  await linkTask(opened.contextOf(), id, { issue: '#12' })
+  expect((await opened.store.task(id)).status).toBe('queued')
+  expect(await listEscalations(opened.store.db, { pendingOnly: true })).toEqual([])
+})
+
+it('a retry of a person starts it without a link', async () => {
+  const id = await parked()
+  await isOver(id)
+  await opened.pass()
+  await retryTask(opened.contextOf(), id)
+  expect((await opened.store.task(id)).status).toBe('queued')
+})
+
+it('each bad text is an error that names the field', async () => {
+  const { tasks } = await opened.newGoal()
+  await expect(awaitLink(opened.contextOf(), tasks[0] ?? '', { waitsFor: ' ' })).rejects.toThrow('waitsFor: allowed')
+  await expect(linkTask(opened.contextOf(), tasks[0] ?? '', { issue: 'a\nb' })).rejects.toThrow('issue: allowed')
+})
+
+it('an event that schedules a start carries the countdown by the clock of the store', async () => {
+  const id = await parked()
+  const [event] = await opened.payloads(id, 'task.link_awaited')
+  expect(event).toMatchObject({ retry: { reason: 'issue_linking', inSeconds: 3600, count: 1, limit: 1 } })
+})
