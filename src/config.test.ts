@@ -222,6 +222,10 @@ describe('harnesses', () => {
       'harness.default is "codx"; allowed: claude, codex, gemini, opencode, or add harness.codx. Did you mean "codex"?',
     ],
     [
+      { judge: { harness: 'codx' } },
+      'judge.harness is "codx"; allowed: claude, codex, gemini, opencode, or add harness.codx. Did you mean "codex"?',
+    ],
+    [
       { harness: { x: { driver: 'bard' } } },
       'harness.x.driver is "bard"; allowed: "claude", "codex", "gemini", "opencode", "acp", "command"',
     ],

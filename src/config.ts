@@ -152,18 +152,23 @@ export const givenKeys = ({ environment = {}, flags = {} }: Omit<ConfigSources, 
 ]
 
 /** Needs all layers: one may set the default, and another the harness of that name. */
-const checkNames = (config: Config, layers: readonly Named[], key: 'default' | 'failover'): void => {
+const checkNames = (
+  config: Config,
+  layers: readonly Named[],
+  [section, key]: readonly ['harness', 'default' | 'failover'] | readonly ['judge', 'harness'],
+): void => {
   const known = [...new Set([...knownHarnesses, ...Object.keys(config.harness.named)])]
-  const name = [config.harness[key] ?? []].flat().find((candidate) => !known.includes(candidate))
+  const given = section === 'judge' ? config.judge.harness : config.harness[key]
+  const name = [given ?? []].flat().find((candidate) => !known.includes(candidate))
   if (name === undefined) return
   const source =
-    layers.findLast(({ layer }) => isLayer(layer.harness) && layer.harness[key] !== undefined)?.source ??
+    layers.findLast(({ layer }) => isLayer(layer[section]) && layer[section][key] !== undefined)?.source ??
     'configuration'
   const guess = nearestWord(name, known)
   const advice = guess === undefined ? '' : ` Did you mean "${guess}"?`
   throw invalid(
     source,
-    `harness.${key} ${key === 'default' ? 'is' : 'names'} ${valueText(name)}; allowed: ${known.join(', ')}, or add harness.${name}.${advice}`,
+    `${section}.${key} ${key === 'failover' ? 'names' : 'is'} ${valueText(name)}; allowed: ${known.join(', ')}, or add harness.${name}.${advice}`,
   )
 }
 
@@ -172,7 +177,8 @@ export const loadConfig = (sources: ConfigSources): Config => {
   const layers = layersOf(sources)
   const whole = layers.reduce<Layer>((base, { layer }) => merged(base, layer), {})
   const config = configSchema.parse(whole)
-  checkNames(config, layers, 'default')
-  checkNames(config, layers, 'failover')
+  checkNames(config, layers, ['harness', 'default'])
+  checkNames(config, layers, ['harness', 'failover'])
+  checkNames(config, layers, ['judge', 'harness'])
   return config
 }

@@ -26,6 +26,9 @@ const task = (change: Partial<BoardTask>): BoardTask => ({
   pendingEdit: null,
   takenOver: null,
   contextFiles: [],
+  judge: null,
+  review: null,
+  link: null,
   rework: null,
   supersededBy: null,
   ready: true,
@@ -55,6 +58,7 @@ const goal = (state: BoardGoal['state'], tasks: BoardTask[]): BoardGoal => ({
   baseCommit: null,
   headCommit: null,
   autoMerge: false,
+  judge: null,
   landing: {
     asked: false,
     outdated: false,

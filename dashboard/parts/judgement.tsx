@@ -1,18 +1,22 @@
 /** Whether the work of a run may land: the verdict, who gave it, and the points of an objection. */
 import type { Judgement } from '../../src/api/contract.ts'
-import { moneyText, tokensText, words } from '../logic/text.ts'
+import { moneyText, tokensText } from '../logic/text.ts'
 import { SafeText, Section } from './basics.tsx'
 
 const tones = { approve: 'good', request_changes: 'bad' } as const
 
-const openTexts: Partial<Record<Judgement['state'], string>> = {
-  ...{ claimed: 'in review', waiting: 'waits for its reviewer', asked: 'waits for you' },
-}
+const stateWords = {
+  claimed: 'in review',
+  waiting: 'waits for its reviewer',
+  asked: 'waits for you',
+  decided: 'decided',
+  withdrawn: 'withdrawn',
+} as const
 
 const verdictOf = ({ verdict, state }: Judgement): { text: string; tone: string } => {
   if (verdict === 'approve') return { text: 'approved', tone: tones.approve }
   if (verdict === 'request_changes') return { text: 'changes requested', tone: tones.request_changes }
-  return { text: openTexts[state] ?? words(state), tone: 'warn' }
+  return { text: stateWords[state], tone: 'warn' }
 }
 
 const whoText = ({ mode, harness, model, decidedBy }: Judgement): string => {

@@ -86,7 +86,11 @@ const switchJudgeCommand = async (io: Io, id: string | undefined, { off, json }:
   const { pendingJudgeTaskCount: count } = judge
   if (json === true) printJson(io, judge)
   else if (off) printLine(io, `the judge is off: nothing is reviewed or merged until: unstuck resume --judge`)
-  else printLine(io, `the judge is on; ${count === 0 ? 'nothing waits for it' : `${count} task(s) wait for it`}`)
+  else
+    printLine(
+      io,
+      `the judge is on; ${count === 0 ? 'nothing waits for it' : count === 1 ? '1 task waits for it' : `${count} tasks wait for it`}`,
+    )
   return exitCodes.ok
 }
 

@@ -6,12 +6,17 @@ import type { Task } from '../domain/task.ts'
 import { firstRow, sql, type Queryable } from './db.ts'
 import { readTask } from './task.ts'
 
-/** Tasks whose wait is over by the store's clock: failed ones, and those that wait for a quota, for rework or for a link. */
-export const dueTasks = async (db: Queryable): Promise<Task[]> =>
+/**
+ * Tasks whose wait is over by the store's clock (failed ones, and those that wait for a quota, for rework or for a link), and tasks that
+ * wait for the judge and were last found to have a next step `watchSeconds` ago.
+ */
+export const dueTasks = async (db: Queryable, watchSeconds: number): Promise<Task[]> =>
   (
     await db.query<object>(
-      sql`select * from task where (state = 'failed' or block_reason in ('quota_wait', 'needs_rework', 'issue_linking'))
-        and retry_at <= unstuck_now() order by retry_at`,
+      sql`select * from task where (retry_at <= unstuck_now()
+          and (state = 'failed' or block_reason in ('quota_wait', 'needs_rework', 'issue_linking')))
+        or watched_at <= unstuck_now() - make_interval(secs => ${watchSeconds}::float8)
+      order by coalesce(retry_at, watched_at)`,
     )
   ).map(readTask)
 
@@ -24,14 +29,6 @@ export const nextRetryAt = async (db: Queryable): Promise<Date | undefined> =>
         and (state = 'failed' or block_reason in ('quota_wait', 'needs_rework', 'issue_linking'))`,
     )
   )?.at ?? undefined
-
-/** Tasks that wait for the judge and were last found to have a next step so many seconds ago, or never. */
-export const unwatchedTasks = async (db: Queryable, seconds: number): Promise<Task[]> =>
-  (
-    await db.query<object>(
-      sql`select * from task where watched_at <= unstuck_now() - make_interval(secs => ${seconds}::float8) order by watched_at`,
-    )
-  ).map(readTask)
 
 /** The task has a next step: it is looked at again after the same time. Nobody depends on this, so the version stays. */
 export const recordWatched = async (tx: Queryable, id: string): Promise<void> => {

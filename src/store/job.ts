@@ -2,7 +2,7 @@
  * When the periodic jobs of the leader are due. Stored, so that a restart or another leader neither repeats nor forgets one. Only the
  * leader writes here: its writes are fenced by its term.
  */
-import { fromRow, json, sql, type Queryable } from './db.ts'
+import { firstRow, fromRow, json, sql, type Queryable } from './db.ts'
 
 export interface Job {
   name: string
@@ -23,6 +23,15 @@ export const dueJobs = async (db: Queryable): Promise<string[]> =>
   (await db.query<{ name: string }>(sql`select name from job where due_at <= unstuck_now() order by due_at, name`)).map(
     ({ name }) => name,
   )
+
+/** By the clock of the store; negative = one is due. Undefined = there is no job. */
+export const secondsToNextJob = async (db: Queryable): Promise<number | undefined> =>
+  (
+    await firstRow<{ seconds: number | null }>(
+      db,
+      sql`select extract(epoch from min(due_at) - unstuck_now())::float8 as seconds from job`,
+    )
+  )?.seconds ?? undefined
 
 /** The job ran, or could not, and is due again after so many seconds. */
 export const recordJob = async (

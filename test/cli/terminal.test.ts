@@ -37,6 +37,7 @@ const task = () => ({
 const goal = () => ({
   ...{ id: 'g-1', title: 'Add a health endpoint', state: place === 'done' ? 'done' : 'active', reason: '' },
   ...{ createdAt: new Date().toISOString(), targetBranch: 'main', mergeCommand: null, stillFailing: [] },
+  landing: { target: null },
   tasks: [task()],
 })
 const status = () => ({

@@ -66,10 +66,21 @@ for (const end = Date.now() + 60_000; existsSync('TOP/hold') && Date.now() < end
 writeFileSync((isWrong ? 'wrong-' : 'made-') + process.env.UNSTUCK_RUN_DIR.split('/').at(-2) + '.txt', 'made')
 `
 
+/** Approves the work as soon as nothing holds it. */
+const reviewer = `
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+readFileSync(0, 'utf8')
+writeFileSync('TOP/asked-' + process.pid, '')
+for (const end = Date.now() + 60_000; existsSync('TOP/hold-review') && Date.now() < end;) await new Promise((next) => setTimeout(next, 20))
+console.log(JSON.stringify({ verdict: 'approve', risk: 'low', points: [], summary: 'All is well.' }))
+`
+
 const makeRepository = (top: string, config: object): string => {
   const root = join(top, 'repo')
   writeFileSync(join(top, 'agent.mjs'), agent.replaceAll('TOP', top))
-  const harness = { default: 'made', made: { driver: 'command', command: [process.execPath, join(top, 'agent.mjs')] } }
+  writeFileSync(join(top, 'reviewer.mjs'), reviewer.replaceAll('TOP', top))
+  const program = (name: string) => ({ driver: 'command', command: [process.execPath, join(top, name)] })
+  const harness = { default: 'made', made: program('agent.mjs'), reviewer: program('reviewer.mjs') }
   const files = {
     'check.js': "process.exit(require('node:fs').readdirSync('.').some((name) => name.startsWith('made-')) ? 0 : 1)",
     '.unstuck/config.json': JSON.stringify({
@@ -264,6 +275,29 @@ describe('two engines on one store', () => {
       console.log(`${tasks} tasks, ${expired.length} leases taken back, ${await countOf(db, 'run')} runs`)
     },
   )
+
+  it('one that is killed between claim and verdict: the other claims the work again, and there is one verdict', async () => {
+    const world = await openWorld({ maxParallel: 1, judge: { mode: 'llm', harness: 'reviewer', timeoutSeconds: 90 } })
+    const { db, top } = world
+    const engines = [await world.start('a'), await world.start('b')]
+    writeFileSync(join(top, 'hold-review'), '')
+    const goal = await newGoal(engines[0] as Engine, 1)
+    const asked = (): number => readdirSync(top).filter((name) => name.startsWith('asked-')).length
+    await waitFor('the reviewer is asked', async () => asked() === 1)
+    const leader = (await currentLeader(db)).engineId
+    const [judge, other] = engines.toSorted(({ id }) => (id === leader ? -1 : 1))
+    judge?.child.kill('SIGKILL')
+    await waitFor('the reviewer of the other one is asked', async () => asked() === 2)
+    // Both answer now; that of the killed one has nobody who listens.
+    rmSync(join(top, 'hold-review'))
+    await waitFor('the goal is ready', isReady(db, goal))
+    await mergedOnce(world, goal, 1)
+    expect(await db.query(sql`select state, verdict, version, engine_id as engine from judgement`)).toEqual([
+      { state: 'decided', verdict: 'approve', version: 2, engine: other?.id },
+    ])
+    expect((await events(db, 'judge.review')).map(({ payload }) => payload['verdict'])).toEqual(['approve'])
+    expect(await countOf(db, `run where judgement_version = 2`)).toBe(1)
+  })
 
   it('a run of one is ended by a word to the other', async () => {
     const world = await openWorld({ maxParallel: 1 })

@@ -42,7 +42,7 @@ const sessionWith = (repoMode: 'local' | 'direct', left: { pid: number; name: st
   const session = {
     context: { ports: { processes: { endLeft } }, repository: { root: '/user' } },
     ...{ goal: { repoMode }, paths: { root: '/run', workspace: '/run/workspace' }, driver: { name: 'command' } },
-    task: { id: 'tsk_1', number: 1, title: 'Work' },
+    task: { id: 'tsk_1', number: 1, title: 'Work', review: null },
     run: { id: 'run_1', launches: [{ shim: null }, { shim }] },
   }
   return { session: session as unknown as RunContext, asked }

@@ -2,6 +2,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { Run } from '../../src/domain/run.ts'
 import type { Task, TaskStatus } from '../../src/domain/task.ts'
+import type { Context } from '../../src/runtime/core/context.ts'
+import { runCycle } from '../../src/runtime/engine/cycle.ts'
 import { startAutoFix, autoFixRefusal, type AutoFix } from '../../src/runtime/landing/auto-fix.ts'
 import { waitingOn } from '../../src/runtime/people/waiting-on.ts'
 import { claimTask } from '../../src/store/claim.ts'
@@ -110,6 +112,20 @@ it('continues with one question when the task that corrects it is cancelled', as
   await pass()
   expect(await statusOf(parent)).toBe('blocked(awaiting_human)')
   expect(await listEscalations(store.db, { goalId: goal, pendingOnly: true })).toMatchObject([{ taskId: parent }])
+})
+
+it('leaves its goal to a person when one is asked about the task that corrects it', async () => {
+  const { goal, fix } = await scene('objection')
+  const { store, contextOf } = opened
+  const context = { ...contextOf(), ports: { git: { readRef: async () => null } } } as unknown as Context
+  await succeed(fix)
+  await runCycle(context, new Map())
+  expect((await getGoal(store.db, goal))?.state).toBe('active')
+  await store.db.transaction(async (tx) =>
+    mustSucceed(await moveTask(tx, (await getTask(tx, fix)) as Task, 'escalated')),
+  )
+  await runCycle(context, new Map())
+  expect((await getGoal(store.db, goal))?.state).toBe('awaiting_human')
 })
 
 it('waits for whatever continues the task that corrects it', async () => {

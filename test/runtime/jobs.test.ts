@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { anomaliesOf, watchAnomalies } from '../../src/runtime/engine/anomalies.ts'
 import { createJobs, periodicJobs, type PeriodicJob } from '../../src/runtime/engine/jobs.ts'
-import { judgeWorks } from '../../src/runtime/engine/judge-hatch.ts'
+import { judgeWorks } from '../../src/runtime/landing/judge-hatch.ts'
 import { endStuckRuns } from '../../src/runtime/engine/stuck-runs.ts'
 import { judgeView, setJudge } from '../../src/runtime/people/judge-switch.ts'
 import { noticesOf } from '../../src/runtime/people/notices.ts'
@@ -18,9 +18,11 @@ import { failure, openRequeueStore, type RequeueStore } from './requeue-store.ts
 let opened: RequeueStore
 let context: Context
 let runs = 0
+let elapsed = 0
 beforeEach(async () => {
   opened = await openRequeueStore()
-  context = opened.contextOf()
+  elapsed = 0
+  context = { ...opened.contextOf(), clock: { elapsed: () => elapsed } as Context['clock'] }
 })
 afterEach(() => opened.close())
 

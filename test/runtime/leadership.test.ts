@@ -1,5 +1,6 @@
 /** A leader that is overtaken between its look at a goal and the step that follows moves no branch of the user's. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { configSchema } from '../../src/config-schema.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { runCycle } from '../../src/runtime/engine/cycle.ts'
 import { sql } from '../../src/store/db.ts'
@@ -35,7 +36,7 @@ const look = async (meanwhile: () => Promise<unknown>): Promise<{ moved: string[
     db: fencedByTerm(store.db, await becomeLeader(store.db, 'e-1')),
     clock: { now: () => new Date() },
     stopping: new AbortController().signal,
-    config: () => ({ verify: { knownFailures: [] } }),
+    config: () => configSchema.parse({}),
     at: () => undefined,
     ports: { git },
   } as unknown as Context
@@ -74,7 +75,8 @@ it('of many finished goals that their user has not merged, only those are looked
     },
   }
   const clock = { now: () => new Date(now) }
-  const context = { ...store.context, db: store.db, clock, ports: { git } } as unknown as Context
+  const config = () => configSchema.parse({})
+  const context = { ...store.context, db: store.db, clock, config, ports: { git } } as unknown as Context
   const looked = new Map()
   const pass = async (): Promise<string[]> => {
     asked.length = 0

@@ -5,7 +5,7 @@ import type { Task } from '../../src/domain/task.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { mustSucceed, sql } from '../../src/store/db.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
-import { appendEvent } from '../../src/store/event.ts'
+import { insertJudgement } from '../../src/store/judgement.ts'
 import { enqueueMerge } from '../../src/store/merge.ts'
 import { judgedRunOf } from '../../src/store/judged-run.ts'
 import { finishRun, getRun, judgeRun, saveRun, unjudgedRuns } from '../../src/store/run.ts'
@@ -73,11 +73,12 @@ const judgeTakes = (run: Run): Promise<unknown> => opened.store.db.transaction((
 
 const objects = async (run: Run): Promise<void> => {
   await judgeTakes(run)
-  await appendEvent(opened.store.db, {
-    type: 'judge.review',
-    ...{ goalId: run.goalId, taskId: run.taskId, runId: run.id },
-    payload: { mode: 'auto', verdict: 'request_changes', reason: 'it is wrong' },
-  })
+  const verdict = { trigger: 'gates_decided', verdict: 'request_changes', reason: 'it is wrong' } as const
+  // One verdict per head commit, and each of these runs has the same.
+  const judged = { ...run, commit: run.id }
+  await opened.store.db.transaction((tx) =>
+    insertJudgement(tx, judged, { id: `j-${(runs += 1)}`, mode: 'auto', ...verdict }),
+  )
 }
 
 const reasons = async (id: string): Promise<unknown[]> =>

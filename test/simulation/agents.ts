@@ -3,9 +3,10 @@
  * with the user's refs, and how it ends. Written in the words that the CLIs really print.
  */
 import type { LaunchSpec } from '../../src/process/shim-protocol.ts'
+import type { VerdictWord } from '../../src/domain/judgement.ts'
 import type { Dice } from './dice.ts'
 import { assertion, brokenBy } from './suite.ts'
-import type { Behaviour, ModelAnswer, TaskPlan } from './plan.ts'
+import type { Behaviour, ModelAnswer, Solving, TaskPlan } from './plan.ts'
 
 export type Act =
   | { kind: 'line'; stream: 'stdout' | 'stderr'; text: string }
@@ -37,6 +38,10 @@ export interface Script {
   deniedBelow: string | null
   /** Its answer, if it is a question that gets one. */
   decisions?: ModelDecision[]
+  /** How it goes, where it has no behaviour. */
+  told?: string
+  /** What it says about finished work, if anything that may count. */
+  verdicts?: readonly VerdictWord[]
 }
 
 export interface Start {
@@ -52,14 +57,14 @@ export interface Start {
 export const sharedDir = '/outside/shared'
 export const privateDir = '/outside/private'
 
-const line = (value: unknown, stream: 'stdout' | 'stderr' = 'stdout'): Act => ({
+export const line = (value: unknown, stream: 'stdout' | 'stderr' = 'stdout'): Act => ({
   kind: 'line',
   stream,
   text: typeof value === 'string' ? value : JSON.stringify(value),
 })
-const exit = (code: number | null, signal: string | null = null): Act => ({ kind: 'exit', code, signal })
+export const exit = (code: number | null, signal: string | null = null): Act => ({ kind: 'exit', code, signal })
 
-interface Speech {
+export interface Speech {
   open: Act[]
   tool(path: string): Act[]
   denied(path: string): Act[]
@@ -178,12 +183,19 @@ const toolSpeech = (): Speech => {
   }
 }
 
-const speechOf = ({ task, session, spec }: Start): Speech => {
-  if (task.harness === 'claude') return claudeSpeech(session, spec.cwd)
-  return task.harness === 'codex' ? codexSpeech(session) : toolSpeech()
+/** By the program that is started: a task may continue with another harness, and a reviewer mostly has another one. */
+const harnessOf = ({ spec }: Pick<Start, 'spec'>): TaskPlan['harness'] =>
+  (['claude', 'codex'] as const).find((name) => spec.argv[0]?.endsWith(`/${name}`)) ?? 'tool'
+
+export const speechOf = (start: Pick<Start, 'spec' | 'session'>): Speech => {
+  const harness = harnessOf(start)
+  if (harness === 'claude') return claudeSpeech(start.session, start.spec.cwd)
+  return harness === 'codex' ? codexSpeech(start.session) : toolSpeech()
 }
 
-const content = (start: Start, path: string): string => `${start.task.id} ${path}\n`
+/** Work that a reviewer objected to is done in another way. */
+const content = (start: Start, path: string): string =>
+  `${start.task.id} ${path}${isTold(start, '## Objection to the work') ? ` corrected ${start.count}` : ''}\n`
 
 const work = (start: Start, speech: Speech): Act[] =>
   start.task.paths.flatMap((path) => [
@@ -191,11 +203,11 @@ const work = (start: Start, speech: Speech): Act[] =>
     { kind: 'edit' as const, path, content: content(start, path) },
   ])
 
-const edit = (path: string, text: string): Act => ({ kind: 'edit', path, content: text })
+export const edit = (path: string, text: string): Act => ({ kind: 'edit', path, content: text })
 
 const denial = (start: Start, speech: Speech, dir: string): { acts: Act[]; below: string | null } => {
   const granted = start.spec.argv.some((word, at) => word === dir && start.spec.argv[at - 1] === '--add-dir')
-  if (granted || start.task.harness === 'tool')
+  if (granted || harnessOf(start) === 'tool')
     return { acts: [...work(start, speech), ...speech.good(0.02)], below: null }
   return { acts: [...speech.denied(`${dir}/${start.task.id}`), ...speech.good(0.02)], below: dir }
 }
@@ -238,7 +250,7 @@ const bodyOf = (start: Start, speech: Speech): { acts: Act[]; below?: string | n
     case 'denied-for-good':
       return denial(start, speech, privateDir)
     case 'trust':
-      if (task.harness !== 'codex' || spec.argv.includes('--skip-git-repo-check')) return { acts: done }
+      if (harnessOf(start) !== 'codex' || spec.argv.includes('--skip-git-repo-check')) return { acts: done }
       return {
         acts: [line('Not inside a trusted directory and --skip-git-repo-check was not specified.', 'stderr'), exit(1)],
         opens: false,
@@ -345,6 +357,34 @@ export const answerScript = (start: Omit<Start, 'behaviour' | 'count'>, answer: 
     ...{ behaviour: undefined, acts: timed, opens: true, deniedBelow: null },
     ends: answer === 'hang' ? 'never' : chosen === 'crash' || chosen === 'quota' ? 'badly' : 'well',
     ...(decisions === undefined ? {} : { decisions }),
+  }
+}
+
+/** Files in which conflict markers are left: the launch names them. */
+const markedPaths = (start: Start): string[] => start.task.paths.filter((path) => isTold(start, path))
+
+/** An agent that solves a conflict of finished work. */
+export const solvingScript = (start: Start, solving: Solving): Script => {
+  const speech = speechOf(start)
+  const marked = markedPaths(start)
+  const solved = marked.map((path) => edit(path, `${start.task.id} ${path} with both sides ${start.count}\n`))
+  const left = marked.map((path) => edit(path, `<<<<<<< ours\n${start.task.id}\n=======\n`))
+  const good = speech.good(0.02)
+  const body: Record<Solving, Act[]> = {
+    solves: [...solved, ...good],
+    leaves: [...left, ...good],
+    told: [...(start.count > 0 ? solved : left), ...good],
+    'gives-way': [...marked.map((path): Act => ({ kind: 'restore', path })), ...good],
+    breaks: [...solved, edit(`src/${start.task.id}`, brokenBy('after the conflict')), ...good],
+    crash: [...solved.slice(0, 1), exit(1)],
+    hang: solved.slice(0, 1),
+  }
+  const acts = [...speech.open, ...body[solving]]
+  const span = start.task.worksMs
+  return {
+    ...{ behaviour: undefined, told: `to solve a conflict: ${solving}`, opens: true, deniedBelow: null },
+    acts: acts.map((act, index) => ({ at: Math.round((span * (index + 1)) / acts.length), act })),
+    ends: solving === 'hang' ? 'never' : solving === 'crash' ? 'badly' : 'well',
   }
 }
 

@@ -2,7 +2,7 @@
  * What is to be done without a person, as far as nothing disturbs: no question after a single start of an agent that may still do it,
  * none at all for one that mends what it is told, and no start that is the same as one that just failed.
  */
-import type { Escalation } from '../../src/domain/escalation.ts'
+import { offersChoice, type Escalation } from '../../src/domain/escalation.ts'
 import { totalBudget } from '../../src/recovery/ladder.ts'
 import type { Look } from './mirror.ts'
 import type { Behaviour } from './plan.ts'
@@ -90,7 +90,9 @@ export const createAutonomy = (world: World): Autonomy => {
       of === goalId && status === 'cancelled' && rework !== null && supersededBy === null ? [id] : [],
     )
 
-  const checkQuestion = ({ goalId, taskId, question }: Escalation): void => {
+  const checkQuestion = ({ goalId, taskId, question, choices }: Escalation): void => {
+    // Whether finished work may land is asked as early as it is finished.
+    if (offersChoice({ choices }, 'approve')) return
     for (const id of taskId === null ? givenUp(goalId) : [taskId]) checkAsked(id, question)
   }
 

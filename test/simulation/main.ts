@@ -7,6 +7,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'
 import { openSyncStore } from './pglite-sync.ts'
+import { mostSteps } from './run.ts'
 import { runSeed, type SeedResult, type Wanted } from './seed.ts'
 
 const usage =
@@ -19,7 +20,7 @@ const read = () => {
         seed: { type: 'string', default: '1' },
         seeds: { type: 'string', default: '1' },
         processes: { type: 'string', default: '1' },
-        steps: { type: 'string', default: '400000' },
+        steps: { type: 'string', default: String(mostSteps) },
         without: { type: 'string', default: '' },
         planted: { type: 'string' },
         verbose: { type: 'boolean', default: false },
@@ -56,11 +57,16 @@ const wanted: Wanted = {
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
+/** In seeds: nothing takes long without a word. */
+const progressEach = 20
+
 const createTotal = () => {
   const begun = performance.now()
   const total = { seeds: 0, failed: 0, transitions: 0, steps: 0, virtualMs: 0 }
   const faults: Record<string, number> = {}
   const ends: Record<string, number> = {}
+  const met: Record<string, number> = {}
+  let longest = { seed: 0, events: 0 }
   const add = (to: Record<string, number>, counts: Record<string, number>): void => {
     for (const [name, count] of Object.entries(counts)) to[name] = (to[name] ?? 0) + count
   }
@@ -70,9 +76,12 @@ const createTotal = () => {
       total.seeds += 1
       total.failed += result.broken.length > 0 ? 1 : 0
       for (const key of ['transitions', 'steps', 'virtualMs'] as const) total[key] += result[key]
+      if (result.steps > longest.events) longest = { seed: result.seed, events: result.steps }
       add(faults, result.faults)
       add(ends, result.ends)
+      add(met, result.met)
       for (const line of result.broken) say(line)
+      if (total.seeds % progressEach === 0) say(`${total.seeds} seeds so far, ${total.failed} of them broke a promise`)
     },
     report: (): void => {
       const { seeds, failed, transitions, steps, virtualMs } = total
@@ -82,7 +91,13 @@ const createTotal = () => {
       say(
         JSON.stringify({
           ...{ seeds, failed, transitions, events: steps, virtualHours: Math.round(virtualMs / 36_000) / 100 },
-          ...{ faults: inOrder(faults), goals: inOrder(ends), seconds: Math.round(seconds * 10) / 10 },
+          ...{
+            faults: inOrder(faults),
+            goals: inOrder(ends),
+            met: inOrder(met),
+            seconds: Math.round(seconds * 10) / 10,
+          },
+          longest,
           transitionsPerSecond: Math.round(transitions / seconds),
         }),
       )

@@ -5,6 +5,7 @@
 import { fromRow } from '../../src/store/db.ts'
 import type { Escalation } from '../../src/domain/escalation.ts'
 import type { Goal } from '../../src/domain/goal.ts'
+import type { Judgement } from '../../src/domain/judgement.ts'
 import type { Lease } from '../../src/domain/lease.ts'
 import type { MergeEntry } from '../../src/domain/merge.ts'
 import type { Run } from '../../src/domain/run.ts'
@@ -23,6 +24,7 @@ export interface Tables {
   merge_entry: Map<string, MergeEntry>
   escalation: Map<string, Escalation>
   recovery: Map<string, Recovery>
+  judgement: Map<string, Judgement>
   lease: Map<string, Lease>
 }
 
@@ -46,7 +48,7 @@ export interface Mirror {
   look(touched: ReadonlySet<string>): Look
 }
 
-const tableNames = ['goal', 'task', 'run', 'merge_entry', 'escalation', 'recovery'] as const
+const tableNames = ['goal', 'task', 'run', 'merge_entry', 'escalation', 'recovery', 'judgement'] as const
 const dates = new Set([
   'createdAt',
   'changedAt',
@@ -103,7 +105,7 @@ const rowOf = (table: string, row: object): object => {
 export const createMirror = (store: SyncStore): Mirror => {
   const tables: Tables = {
     ...{ goal: new Map(), task: new Map(), run: new Map(), agent: new Map(), merge_entry: new Map() },
-    ...{ escalation: new Map(), recovery: new Map(), lease: new Map() },
+    ...{ escalation: new Map(), recovery: new Map(), judgement: new Map(), lease: new Map() },
   }
   let from = '0'
   let lastEvent = 0

@@ -15,11 +15,13 @@ import { waitingOn } from '../../src/runtime/people/waiting-on.ts'
 import type { Recovery } from '../../src/store/recovery.ts'
 import { reportFile } from './agents.ts'
 import { createAutonomy } from './autonomy.ts'
+import { continuesTask, createJudgeOracle, hasConflictMarker } from './judge-oracle.ts'
 import { createPolicyOracle, type PolicyOracle } from './policy-oracle.ts'
+import { branchFile } from './finished-work.ts'
 import { failingTests } from './suite.ts'
 import { simulatedTrailers } from './git.ts'
 import type { Look, RowChange } from './mirror.ts'
-import { isQuestion, type SimLaunch } from './processes.ts'
+import { isQuestion, isReview, type SimLaunch } from './processes.ts'
 import { createTarget } from './target.ts'
 import type { World } from './world.ts'
 
@@ -34,6 +36,7 @@ const tables: Record<string, { flow: Flow; state: (row: object) => string }> = {
   task: { flow: flowOf('task'), state: (row) => (row as Task).status },
   run: { flow: flowOf('run'), state: (row) => (row as { state: string }).state },
   merge_entry: { flow: flowOf('merge entry'), state: (row) => (row as { state: string }).state },
+  judgement: { flow: flowOf('judgement'), state: (row) => (row as { state: string }).state },
   escalation: { flow: flowOf('escalation'), state: (row) => (row as { state: string }).state },
 }
 
@@ -149,6 +152,10 @@ const checkOwners = ({ world, pausedOnce }: Facts): void => {
       world.violated('one owner', `agent ${id} is ${state} and ${holders.has(id) ? 'holds a' : 'has no'} lease`)
 }
 
+/** A task that has not ended corrects the work of this one, or continues a task that did. */
+const isContinued = (tasks: readonly Task[], id: string): boolean =>
+  tasks.some((task) => task.rework?.parent === id && (!taskEnded(task.status) || isContinued(tasks, task.id)))
+
 const strictStep = (world: World, task: Task): string | undefined => {
   const { goal, run, merge_entry: merges, escalation } = world.tables
   const own = goal.get(task.goalId)
@@ -164,13 +171,17 @@ const strictStep = (world: World, task: Task): string | undefined => {
       return `ready is ${task.ready}, its goal ${own?.state}, its dependencies ${met ? '' : 'not '}done`
   }
   if (task.status === 'failed' && task.retry === null) return 'failed without a retry time'
-  if (task.status === 'blocked(needs_rework)' && task.retry === null) return 'needs rework without a time for it'
+  if (task.status === 'blocked(needs_rework)' && task.retry === null && !isContinued(all, task.id))
+    return 'needs rework without a time for it, and no task corrects it'
   if (task.status === 'blocked(awaiting_judge)') {
     const last = [...run.values()].filter((candidate) => candidate.taskId === task.id && candidate.epoch === task.epoch)
     const entry = [...merges.values()].find(
       ({ runId, state }) => runId === last[0]?.id && (state === 'pending' || state === 'processing'),
     )
-    if (last[0]?.state !== 'success' || (last[0].judgedAt !== null && entry === undefined))
+    const isJudged = [...world.tables.judgement.values()].some(
+      ({ runId, state }) => runId === last[0]?.id && (state === 'claimed' || state === 'waiting'),
+    )
+    if (last[0]?.state !== 'success' || (last[0].judgedAt !== null && entry === undefined && !isJudged))
       return 'no judge and no merge entry takes it'
   }
   return undefined
@@ -203,8 +214,10 @@ const checkRework = (world: World, { changes }: Look): void => {
     const { id, status, supersededBy, rework } = after as Task
     const all = [...world.tables.task.values()]
     if (supersededBy !== null) {
-      const child = world.tables.task.get(supersededBy)
-      if (status !== 'cancelled' || child?.rework?.parent !== id)
+      // Work that a task was to correct is done again by the task that it was made for.
+      const isContinuation =
+        continuesTask(world, supersededBy, id) || (rework !== null && continuesTask(world, id, supersededBy))
+      if (status !== 'cancelled' || !isContinuation)
         world.violated('nothing lost', `task ${id} (${status}) is said to be continued by ${supersededBy}`)
       if (all.some((task) => task.dependsOn.includes(id)))
         world.violated('nothing stuck', `a task still depends on ${id}, which ${supersededBy} continues`)
@@ -310,6 +323,20 @@ const checkTree = (world: World, landed: string, runId: string): void => {
     world.violated('what lands was checked', `no check of ${runId} looked at the tree of ${landed}`)
 }
 
+/** A branch whose changes are on the goal branch already, by whatever way, is reviewed without a run of its own. */
+const checkContained = (world: World, { id, goalId, review }: Task): void => {
+  if (review === null || !('branch' in review)) return
+  const goal = world.tables.goal.get(goalId)
+  const [wanted, there] = [review.head, goal?.headCommit ?? goal?.baseCommit].map((commit) =>
+    world.git.treeOf(commit ?? '').get(branchFile(review.branch)),
+  )
+  if (wanted !== there)
+    world.violated(
+      'no fake green',
+      `task ${id} is done, and the changes of ${review.branch} are not on the goal branch`,
+    )
+}
+
 /** Done means: its commit is where it belongs, or, in place, its verdict is recorded. */
 const checkDone = (world: World, { changes }: Look): void => {
   for (const { table, id, before, after } of changes) {
@@ -330,7 +357,8 @@ const checkDone = (world: World, { changes }: Look): void => {
     if (nothing !== undefined && merged.length === 0) {
       const nothingRan = nothing.verdict?.outcome === 'nothing to verify'
       const couldRun = task.commands.some((command) => command !== 'npm run missing')
-      if (nothingRan ? couldRun : world.lastCheck.get(`${nothing.id}-check`) !== true)
+      if (task.review !== null) checkContained(world, task)
+      else if (nothingRan ? couldRun : world.lastCheck.get(`${nothing.id}-check`) !== true)
         world.violated('no fake green', `task ${id} is done without a change and without a check that passed`)
     } else if (direct ? !good : there.length !== 1)
       world.violated('one owner', `task ${id} is done with ${there.length} merged entries on its branch`)
@@ -373,6 +401,23 @@ const pathsSettled = ({ world, policy }: Facts, { taskId, runId, postCondition }
   })
 }
 
+const markersGone = (world: World, { taskId, postCondition }: Recovery): boolean => {
+  const files = workspaceOf(world, taskId)?.files
+  return (postCondition['paths'] as string[]).every((path) => !hasConflictMarker(files?.get(path) ?? ''))
+}
+
+/** The task, and those that continue or correct its work. */
+const lineOf = (world: World, id: string): string[] => [
+  id,
+  ...[...world.tables.task.values()].flatMap((task) => (task.rework?.parent === id ? lineOf(world, task.id) : [])),
+]
+
+/** Work of another run of the task is on the branch, or is there without a change. */
+const workLanded = (world: World, id: string, not: string): boolean =>
+  [...world.tables.merge_entry.values()].some(
+    ({ taskId, runId, state }) => taskId === id && runId !== not && state === 'merged',
+  ) || runsOf(world, id).some(({ verdict }) => verdict?.noChange === true)
+
 const observed = (facts: Facts, recovery: Recovery): boolean => {
   const { world } = facts
   const since = facts.recoverySeen.get(recovery.id) ?? 0
@@ -402,11 +447,9 @@ const observed = (facts: Facts, recovery: Recovery): boolean => {
     case 'provider_answers':
       return launches.some(endedWell)
     case 'work_merges':
-      return (
-        [...world.tables.merge_entry.values()].some(
-          ({ taskId, runId, state }) => taskId === recovery.taskId && runId !== recovery.runId && state === 'merged',
-        ) || runsOf(world, recovery.taskId).some(({ verdict }) => verdict?.noChange === true)
-      )
+      return lineOf(world, recovery.taskId).some((id) => workLanded(world, id, recovery.runId))
+    case 'markers_gone':
+      return markersGone(world, recovery)
     case 'work_appears':
       return launches.some(endedWell)
     case 'agent_gets_on':
@@ -577,11 +620,16 @@ const checkStart = (facts: Facts, launch: SimLaunch): void => {
   const { world } = facts
   const runId = launch.spec.marker
   const run = world.tables.run.get(runId)
-  if (run?.state !== 'running')
+  // A reviewer looks at the work of a run that has ended.
+  if (isReview(launch)) {
+    if (run?.state !== 'success')
+      world.violated('one owner', `a reviewer starts for run ${runId}, which is ${run?.state}`)
+  } else if (run?.state !== 'running')
     return world.violated('one owner', `an agent starts for run ${runId}, which is ${run?.state}`)
+  if (run === undefined) return
   if (!isQuestion(launch) && lastLaunch(run)?.shim?.pid !== launch.identity.pid)
     world.violated('one owner', `an agent of ${runId} starts before its identity is committed`)
-  checkLimits(facts, run)
+  if (!isReview(launch)) checkLimits(facts, run)
   for (const other of world.processes.all) {
     if (other === launch || other.program?.alive !== true) continue
     if (world.tables.run.get(other.spec.marker)?.taskId === run.taskId)
@@ -602,11 +650,13 @@ export const createOracle = (world: World): Oracle => {
   let transitions = 0
   const target = createTarget(world)
   const autonomy = createAutonomy(world)
+  const judge = createJudgeOracle(world)
   return {
     transitions: () => transitions,
     observe: (look) => {
       target.look()
       seeLimits(facts, look)
+      judge.observe(look)
       for (const change of look.changes) {
         transitions += checkMoves(world, change)
         if (change.table === 'lease') facts.leaseSeen.set(change.id, world.scheduler.now())
@@ -627,6 +677,7 @@ export const createOracle = (world: World): Oracle => {
     },
     programStarts: (launch) => {
       checkStart(facts, launch)
+      if (isReview(launch)) return judge.reviewStarts(launch)
       if (isQuestion(launch)) return facts.policy.questionStarts(launch)
       autonomy.programStarts(launch)
     },

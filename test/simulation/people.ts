@@ -7,16 +7,19 @@ import {
   retryGoal,
   retryTask,
 } from '../../src/runtime/people/commands.ts'
-import { approveTask } from '../../src/runtime/people/approve.ts'
+import { approveTask, askReviewerAgain, rejectTask } from '../../src/runtime/people/approve.ts'
+import { setJudge } from '../../src/runtime/people/judge-switch.ts'
 import { requestEdit } from '../../src/runtime/people/edit-task.ts'
-import { offersChoice } from '../../src/domain/escalation.ts'
+import { offersChoice, type Escalation } from '../../src/domain/escalation.ts'
 import { AppError } from '../../src/errors.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { removeExpired } from '../../src/runtime/engine/retention.ts'
 import { createGoal } from '../../src/runtime/goal/create-goal.ts'
 import { createDice, type Dice } from './dice.ts'
 import { Killed } from './engine.ts'
+import { commitToBranch, workOf } from './finished-work.ts'
 import type { GoalPlan, WorldEvent, WorldEventKind } from './plan.ts'
+import { brokenBy } from './suite.ts'
 import { byHand } from './target.ts'
 import { redFile, type World } from './world.ts'
 
@@ -63,9 +66,12 @@ export const giveGoal = (world: World, goal: GoalPlan, tries = 3): void => {
         commands: task.commands,
         after: task.after,
         priority: task.priority,
-        role: 'worker' as const,
         harness: task.harness,
       },
+      ...(task.branch === undefined
+        ? { role: 'worker' as const }
+        : { role: 'judge' as const, review: { branch: task.branch } }),
+      ...(task.judge === null ? {} : { judge: task.judge }),
       ...(task.area === null ? {} : { targetArea: task.area }),
     }))
     const input = { title: goal.id, requirement: goal.id, tasks, allowedDirs: [], warnings: [] }
@@ -75,6 +81,7 @@ export const giveGoal = (world: World, goal: GoalPlan, tries = 3): void => {
       allowedDirs: [],
       harness: null,
       limits: {},
+      ...(goal.judge === null ? {} : { judge: goal.judge }),
     }
     await createGoal(context, input, options)
   })
@@ -179,6 +186,58 @@ const mendBase = (world: World): void => {
   if (world.git.treeOf(world.git.refs.get('refs/heads/main') ?? '').has(redFile)) commitFile(world, redFile, undefined)
 }
 
+/** On which choice a person decides about finished work; undefined = nothing of the kind is asked. */
+const decideWork = (world: World, { taskId, choices }: Escalation, dice: Dice): boolean => {
+  const offered = (['approve', 'reject', 'ask_again'] as const).filter((kind) =>
+    choices.some((choice) => choice.kind === kind),
+  )
+  if (taskId === null || offered.length === 0) return false
+  const kind = dice.pick(offered)
+  const note = `It is not what was asked for, ${dice.int(1, 3)}.`
+  ask(world, `answer: ${kind} ${taskId}`, async ({ context }) => {
+    if (kind === 'reject') return rejectTask(context, taskId, { note })
+    if (kind === 'ask_again') return askReviewerAgain(context, taskId)
+    const asked = [...world.tables.escalation.values()].find((row) => row.taskId === taskId && row.state === 'pending')
+    const run = world.tables.run.get(asked?.runId ?? '')
+    if (run !== undefined) world.approved.add(workOf(run))
+    return approveTask(context, taskId)
+  })
+  return true
+}
+
+/** A person decides about one piece of finished work that waits for it. */
+const decideOne =
+  (kind: 'approve' | 'reject') =>
+  (world: World, dice: Dice): void => {
+    const open = [...world.tables.escalation.values()].filter(({ state }) => state === 'pending')
+    const asked = some(
+      dice,
+      open.filter((entry) => offersChoice(entry, kind)),
+    )
+    if (asked === undefined) return
+    decideWork(world, { ...asked, choices: asked.choices.filter((choice) => choice.kind === kind) }, dice)
+  }
+
+/** Off for a while; nobody leaves it so, or the goals would never end. */
+const switchOff = (world: World, dice: Dice): void => {
+  const by = 'Ada'
+  ask(world, 'the judge is switched off', ({ context }) => setJudge(context, { off: true, by }))
+  world.scheduler.after(dice.int(5_000, 240_000), () =>
+    ask(world, 'the judge is switched on', ({ context }) => setJudge(context, { off: false, by })),
+  )
+}
+
+/** Whoever works on a branch that is reviewed goes on. */
+const moveBranch =
+  (content: string) =>
+  (world: World, dice: Dice): void => {
+    const branch = some(
+      dice,
+      world.plan.goals.flatMap(({ tasks }) => tasks.flatMap((task) => task.branch ?? [])),
+    )
+    if (branch !== undefined) commitToBranch(world.git, branch, `${content} at ${world.scheduler.now()}\n`)
+  }
+
 /** A graceful end that does not come is a promise broken as well. */
 const restart = (world: World): void => {
   const current = world.current
@@ -238,6 +297,11 @@ const acts: Record<WorldEventKind, (world: World, dice: Dice) => void> = {
   'conflict-by-hand': conflictByHand,
   'mend-base': mendBase,
   'edit-task': editOne,
+  'judge-off': switchOff,
+  approve: decideOne('approve'),
+  reject: decideOne('reject'),
+  'branch-moves': moveBranch('more'),
+  'branch-breaks': moveBranch(brokenBy('on-the-branch').trim()),
 }
 
 export const happen = (world: World, event: WorldEvent): void => {
@@ -283,9 +347,8 @@ export const answerOne = (world: World, round: number): boolean => {
   const asked = [...world.tables.escalation.values()].find(
     (entry) => entry.taskId === task.id && entry.state === 'pending',
   )
-  if (asked !== undefined && offersChoice(asked, 'approve') && dice.chance(0.5))
-    ask(world, `answer: approve ${task.id}`, ({ context }) => approveTask(context, task.id))
-  else if (round < 12 && dice.chance(0.8))
+  if (asked !== undefined && round < 14 && dice.chance(0.6) && decideWork(world, asked, dice)) return true
+  if (round < 12 && dice.chance(0.8))
     ask(world, `answer: retry ${task.id}`, ({ context }) => retryTask(context, task.id, hintOf(dice)))
   else
     ask(world, `answer: cancel ${task.id}`, ({ context, cancelRunning }) => cancelTask(context, task.id, cancelRunning))

@@ -5,6 +5,7 @@
  */
 import type { CrashPoint } from '../../src/runtime/core/context.ts'
 import { crashPoints } from '../../src/runtime/core/context.ts'
+import { judgeModes, risks, type JudgeMode, type Risk } from '../../src/domain/judgement.ts'
 import { createDice, type Dice } from './dice.ts'
 
 /** How one start of the agent goes. */
@@ -47,6 +48,20 @@ export const modelAnswers = [
 ] as const
 export type ModelAnswer = (typeof modelAnswers)[number]
 
+/** What a reviewer answers about finished work. `contradicts`: an approval with an error in it. `twice`: two verdicts, the second an approval. */
+export const simulatedReviews = [
+  ...(['approve', 'object', 'object-anew', 'object-elsewhere', 'object-nothing', 'contradicts', 'risky'] as const),
+  ...(['garbage', 'nothing', 'hang', 'crash', 'quota', 'writes', 'twice'] as const),
+] as const
+export type SimulatedReview = (typeof simulatedReviews)[number]
+
+/**
+ * How one start goes of an agent that is to solve a conflict. `leaves`: a marker stays. `told`: until it is told so. `gives-way`: only the
+ * other side is left.
+ */
+export const solvings = ['solves', 'leaves', 'told', 'gives-way', 'breaks', 'crash', 'hang'] as const
+export type Solving = (typeof solvings)[number]
+
 export interface TaskPlan {
   id: string
   harness: 'claude' | 'codex' | 'tool'
@@ -62,6 +77,13 @@ export interface TaskPlan {
   paths: string[]
   /** How long its agent works, in milliseconds. */
   worksMs: number
+  judge: JudgeMode | null
+  /** The n-th review of its work, or of work that continues it, goes as the n-th of these; the last one stands for all later ones. */
+  reviews: SimulatedReview[]
+  /** The same for the starts of an agent that solves a conflict of its work. */
+  solves: Solving[]
+  /** It reviews this branch instead of doing work. */
+  branch?: string
 }
 
 export interface GoalPlan {
@@ -69,6 +91,7 @@ export interface GoalPlan {
   atMs: number
   direct: boolean
   autoMerge: boolean
+  judge: JudgeMode | null
   tasks: TaskPlan[]
 }
 
@@ -110,6 +133,11 @@ export type WorldEventKind =
   | 'conflict-by-hand'
   | 'mend-base'
   | 'edit-task'
+  | 'judge-off'
+  | 'approve'
+  | 'reject'
+  | 'branch-moves'
+  | 'branch-breaks'
 
 export interface WorldEvent {
   id: string
@@ -119,6 +147,16 @@ export interface WorldEvent {
   pick: number
 }
 
+/** What the owner's configuration says about the judge. */
+export interface JudgePlan {
+  mode: JudgeMode
+  rules: { paths: string[]; mode: JudgeMode }[]
+  maxRisk: Risk
+  retries: number
+}
+
+export const noJudge: JudgePlan = { mode: 'auto', rules: [], maxRisk: 'medium', retries: 1 }
+
 export interface Plan {
   seed: string
   goals: GoalPlan[]
@@ -127,6 +165,7 @@ export interface Plan {
   maxParallel: number
   ttlSeconds: number
   transientLimit: number
+  judge: JudgePlan
   /** A test of the repository is red before any work. */
   redBase?: boolean
 }
@@ -224,6 +263,7 @@ const taskOf = (dice: Dice, id: string, earlier: TaskPlan[]): TaskPlan => ({
   answers: Array.from({ length: dice.int(1, 2) }, () => dice.pick(modelAnswers)),
   paths: [`src/${id}`, ...(dice.chance(0.3) ? [`src/shared-${dice.int(1, 3)}`] : [])],
   worksMs: dice.int(500, 12_000),
+  ...{ judge: null, reviews: ['approve'], solves: ['solves'] },
 })
 
 const goalOf = (dice: Dice, id: string, size: number): GoalPlan => {
@@ -232,7 +272,7 @@ const goalOf = (dice: Dice, id: string, size: number): GoalPlan => {
     const name = `${id}t${number}`
     tasks.push(taskOf(dice.fork(name), name, tasks))
   }
-  return { id, atMs: dice.int(0, 20_000), direct: dice.chance(0.12), autoMerge: dice.chance(0.6), tasks }
+  return { id, atMs: dice.int(0, 20_000), direct: dice.chance(0.12), autoMerge: dice.chance(0.6), judge: null, tasks }
 }
 
 const kinds: WorldEventKind[] = [
@@ -259,6 +299,85 @@ const kinds: WorldEventKind[] = [
   'edit-task',
 ]
 
+/** A few odd answers, and mostly an approval after them: a goal of which nothing lands tries nothing that comes later. */
+const reviewsOf = (dice: Dice): SimulatedReview[] => {
+  if (dice.chance(0.3)) return ['approve']
+  const odd = Array.from({ length: dice.int(1, 3) }, () => dice.pick(simulatedReviews))
+  return dice.chance(0.8) ? [...odd, 'approve'] : odd
+}
+
+const solvesOf = (dice: Dice): Solving[] => {
+  if (dice.chance(0.5)) return ['solves']
+  const odd = Array.from({ length: dice.int(1, 2) }, () => dice.pick(solvings))
+  return dice.chance(0.8) ? [...odd, 'solves'] : odd
+}
+
+const modeFor = (dice: Dice): JudgeMode | null => (dice.chance(0.3) ? dice.pick(judgeModes) : null)
+
+/** Branches that somebody else works on. */
+const reviewedBranches = ['feature-1', 'feature-2']
+
+/** Thrown apart from the rest, which so stays as it is. */
+const judgePart = (dice: Dice, goals: GoalPlan[], size: number): Pick<Plan, 'goals' | 'judge' | 'events'> => {
+  const solving = goals.map((goal) => ({
+    ...goal,
+    tasks: goal.tasks.map((task) => ({ ...task, solves: solvesOf(dice.fork(`${task.id}/solves`)) })),
+  }))
+  if (dice.chance(0.4)) return { goals: solving, judge: noJudge, events: [] }
+  const judged = solving.map((goal) => {
+    const own = dice.fork(goal.id)
+    const tasks = goal.tasks.map((task) => {
+      const die = dice.fork(task.id)
+      return { ...task, judge: modeFor(die), reviews: reviewsOf(die) }
+    })
+    const [first] = tasks
+    const reviews: TaskPlan[] =
+      goal.direct || first === undefined || !own.chance(0.25)
+        ? []
+        : [
+            {
+              ...{
+                ...first,
+                id: `${goal.id}r`,
+                after: [],
+                area: null,
+                behaviours: ['success'],
+                branch: own.pick(reviewedBranches),
+              },
+              paths: [`src/${goal.id}r`],
+            },
+          ]
+    return { ...goal, judge: modeFor(own), tasks: [...tasks, ...reviews] }
+  })
+  const kinds: WorldEventKind[] = [
+    'judge-off',
+    'approve',
+    'reject',
+    'branch-moves',
+    'branch-moves',
+    'branch-breaks',
+    'kill',
+  ]
+  const events = Array.from({ length: dice.int(0, 3 + Math.round(size / 4)) }, (_value, index) => {
+    const own = dice.fork(`j${index + 1}`)
+    return {
+      id: `j${index + 1}`,
+      kind: own.pick(kinds),
+      atMs: own.int(2_000, 30_000 + size * 6_000),
+      pick: own.int(0, 1_000_000),
+    }
+  })
+  return {
+    ...{ goals: judged, events },
+    judge: {
+      mode: dice.pick(['auto', 'auto', 'llm', 'llm', 'human'] as const),
+      rules: dice.chance(0.3) ? [{ paths: ['src/shared-*'], mode: dice.pick(['llm', 'human'] as const) }] : [],
+      maxRisk: dice.pick(risks),
+      retries: dice.int(0, 2),
+    },
+  }
+}
+
 export const makePlan = (seed: string): Plan => {
   const dice = createDice(`plan/${seed}`)
   const sizes = Array.from({ length: dice.int(1, 4) }, () => dice.int(1, 12))
@@ -274,8 +393,9 @@ export const makePlan = (seed: string): Plan => {
     const own = dice.fork(`e${index + 1}`)
     return { id: `e${index + 1}`, kind: own.pick(kinds), atMs: own.int(500, length), pick: own.int(0, 1_000_000) }
   })
+  const judging = judgePart(createDice(`plan/${seed}/judge`), goals, size)
   return {
-    ...{ seed, goals, faults, events },
+    ...{ seed, faults, ...judging, events: [...events, ...(calm ? [] : judging.events)] },
     maxParallel: dice.int(1, 4),
     ttlSeconds: dice.pick([40, 60, 120]),
     transientLimit: dice.int(2, 5),

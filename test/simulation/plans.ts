@@ -1,5 +1,5 @@
 /** Small worlds written by hand, for cases that once broke a promise: a seed's plan changes with the generator, these do not. */
-import type { Behaviour, Fault, GoalPlan, Plan, TaskPlan } from './plan.ts'
+import { noJudge, type Behaviour, type Fault, type GoalPlan, type Plan, type TaskPlan } from './plan.ts'
 
 export const aTask = (id: string, behaviours: Behaviour[], more: Partial<TaskPlan> = {}): TaskPlan => ({
   ...{
@@ -14,15 +14,16 @@ export const aTask = (id: string, behaviours: Behaviour[], more: Partial<TaskPla
     paths: [`src/${id}`],
   },
   worksMs: 4_000,
+  ...{ judge: null, reviews: ['approve'], solves: ['solves'] },
   ...more,
 })
 
 export const aGoal = (tasks: TaskPlan[], more: Partial<GoalPlan> = {}): GoalPlan => ({
-  ...{ id: 'g', atMs: 0, direct: false, autoMerge: false, tasks },
+  ...{ id: 'g', atMs: 0, direct: false, autoMerge: false, judge: null, tasks },
   ...more,
 })
 
 export const aPlan = (goals: GoalPlan[], faults: Omit<Fault, 'id'>[] = [], events: Plan['events'] = []): Plan => ({
-  ...{ seed: 'by hand', goals, events, maxParallel: 2, ttlSeconds: 60, transientLimit: 3 },
+  ...{ seed: 'by hand', goals, events, maxParallel: 2, ttlSeconds: 60, transientLimit: 3, judge: noJudge },
   faults: faults.map((fault, index) => ({ ...fault, id: `f${index + 1}` })),
 })

@@ -486,4 +486,141 @@ export const planted: readonly Planted[] = [
         },
       })),
   },
+  {
+    name: 'judge-mode-ignored',
+    from: 1,
+    breaks: 'nothing lands unseen',
+    plan: aPlan([aGoal([aTask('t1', ['success'], { reviews: ['object', 'approve'] })], { judge: 'llm' })]),
+    hooks: () =>
+      onStore({ rows: (_statement, rows) => rows.map((row) => ('judge' in row ? { ...row, judge: null } : row)) }),
+  },
+  {
+    name: 'garbage-is-an-approval',
+    from: 1,
+    breaks: 'nothing lands unseen',
+    plan: aPlan([aGoal([aTask('t1', ['success'], { judge: 'llm', reviews: ['garbage', 'garbage', 'object'] })])]),
+    hooks: () =>
+      onStore({
+        statement: ({ text, values }) => {
+          if (!text.includes('update judgement set state') || !values.includes('waiting')) return { text, values }
+          // A wait for the reviewer is stored as its approval.
+          return {
+            text: text
+              .replace(/verdict = (\$\d+)/, "verdict = coalesce($1::text, 'approve')")
+              .replace(
+                /decided_at = (case when \$\d+ then unstuck_now\(\) end)/,
+                'decided_at = coalesce($1, unstuck_now())',
+              ),
+            values: values.map((value) => (value === 'waiting' ? 'decided' : value)),
+          }
+        },
+      }),
+  },
+  {
+    name: 'judged-again',
+    from: 1,
+    breaks: 'one verdict',
+    // Decided, and not merged yet.
+    plan: aPlan([aGoal([aTask('t1', ['success'], { judge: 'llm', reviews: ['approve', 'object'] })])]),
+    hooks: () =>
+      onStore({
+        statement: ({ text, values }) => ({
+          text: text
+            .replace(
+              "judgement.state = 'waiting' and",
+              "judgement.state = 'decided' or judgement.state = 'waiting' and",
+            )
+            .replace(
+              /(update judgement set state[^]* and version = \$\d+) and state = (\$\d+)/,
+              '$1 and $2::text is not null',
+            ),
+          values,
+        }),
+        rows: ({ text }, rows) =>
+          text.includes('select judgement.* from judgement join task')
+            ? rows.map((row) => ({ ...row, state: 'claimed' }))
+            : rows,
+      }),
+  },
+  {
+    name: 'judge-switch-ignored',
+    from: 1,
+    breaks: 'a person is heard',
+    plan: aPlan(
+      [aGoal([aTask('t1', ['success'], { worksMs: 45_000 })])],
+      [],
+      [{ id: 'e1', kind: 'judge-off', atMs: 4_000, pick: 2 }],
+    ),
+    hooks: () =>
+      onStore({
+        rows: ({ text }, rows) =>
+          text.includes('from hatch') ? rows.map((row) => ({ ...row, state: 'armed' })) : rows,
+      }),
+  },
+  {
+    name: 'markers-accepted',
+    from: 1,
+    breaks: 'no conflict markers',
+    plan: aPlan([
+      aGoal(
+        ['t1', 't2'].map((id, index) =>
+          aTask(id, ['success'], {
+            area: id,
+            solves: ['leaves'],
+            worksMs: 3_000 + index * 800,
+            paths: [`src/${id}`, 'src/shared-1'],
+          }),
+        ),
+      ),
+    ]),
+    hooks: () => onPorts(({ git }) => ({ git: { ...git, textAt: async () => undefined } })),
+  },
+  {
+    name: 'parent-not-woken',
+    from: 1,
+    breaks: 'nothing stuck',
+    // The task that is to solve the conflict is cancelled.
+    plan: aPlan(
+      [
+        aGoal(
+          ['t1', 't2'].map((id, index) =>
+            aTask(id, ['success'], {
+              area: id,
+              solves: ['hang'],
+              worksMs: 3_000 + index * 800,
+              paths: [`src/${id}`, 'src/shared-1'],
+            }),
+          ),
+        ),
+      ],
+      [],
+      [{ id: 'e1', kind: 'cancel-task', atMs: 13_000, pick: 1 }],
+    ),
+    hooks: () =>
+      rewrite("and block_reason = 'needs_rework' returning", (text) =>
+        text.replace(
+          /set retry = (\$\d+::jsonb), retry_at = (\$\d+)/,
+          'set retry = case when false then $1 end, retry_at = case when false then $2::timestamptz end',
+        ),
+      ),
+  },
+  {
+    name: 'conflict-task-not-made',
+    from: 1,
+    breaks: 'nothing stuck',
+    plan: aPlan([
+      aGoal(
+        ['t1', 't2'].map((id, index) =>
+          aTask(id, ['success'], { area: id, worksMs: 3_000 + index * 800, paths: [`src/${id}`, 'src/shared-1'] }),
+        ),
+      ),
+    ]),
+    hooks: () =>
+      onStore({
+        statement: ({ text, values }) =>
+          text.includes('insert into task') && values.some((value) => String(value).includes('"conflict"'))
+            ? { text: 'select 1 as one', values: [] }
+            : { text, values },
+      }),
+  },
 ]

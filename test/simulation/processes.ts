@@ -7,7 +7,8 @@ import { AppError } from '../../src/errors.ts'
 import type { LaunchExit, LaunchSpec, LaunchState, Shim, StopCause } from '../../src/process/shim-protocol.ts'
 import type { ProcessIdentity } from '../../src/platform/process.ts'
 import type { ProcessUsage } from '../../src/process/usage.ts'
-import { answerScript, scriptOf, type Act, type Script } from './agents.ts'
+import { answerScript, scriptOf, solvingScript, type Act, type Script } from './agents.ts'
+import { reviewScript } from './reviewers.ts'
 import type { Dice } from './dice.ts'
 import type { SimGit } from './git.ts'
 import type { TaskPlan } from './plan.ts'
@@ -66,6 +67,8 @@ export interface ProcessParts {
   wall(): Date
   /** The task of a run, and how often its agent was started before. */
   taskOf(runId: string): TaskPlan | undefined
+  /** It solves a conflict of finished work. */
+  solvesConflict(runId: string): boolean
   goalRefOf(runId: string): string | undefined
   trace(text: string): void
   /** Told when a program starts, when it was asked to stop by the engine, and when it has ended. */
@@ -129,18 +132,42 @@ const play = (parts: ProcessParts, launch: SimLaunch, act: Act): void => {
 /** Started to answer a question, not to work. */
 export const isQuestion = ({ spec }: SimLaunch): boolean => spec.argv.some((word) => word.includes('Question: '))
 
+/** Started to look at finished work. */
+export const isReview = ({ spec }: SimLaunch): boolean =>
+  spec.argv.some((word) => word.includes('Question: finished work'))
+
+type Kind = 'work' | 'solving' | 'review' | 'question'
+
+const kindOf = ({ solvesConflict }: ProcessParts, launch: SimLaunch): Kind => {
+  if (isReview(launch)) return 'review'
+  if (isQuestion(launch)) return 'question'
+  return solvesConflict(launch.spec.marker) ? 'solving' : 'work'
+}
+
+const sessionLetters: Record<Kind, string> = { work: 's', solving: 's', review: 'r', question: 'q' }
+
+/** An account that stays at its limit would be waited for a hundred times, and again after each answer of a person. */
+const mostAtLimit = 4
+
+/** The n-th of the list, the last one for all later ones. */
+const nthOf = <T>(list: readonly T[], count: number, other: T): T => {
+  const last = list.length - 1
+  return list[last] === 'quota' && count >= last + mostAtLimit ? other : (list[Math.min(count, last)] ?? other)
+}
+
 const scriptFor = (
   { dice }: ProcessParts,
   launch: SimLaunch,
-  { task, count }: { task: TaskPlan; count: number },
+  { task, count, kind }: { task: TaskPlan; count: number; kind: Kind },
 ): Script => {
   const { spec } = launch
-  const session = `${isQuestion(launch) ? 'q' : 's'}-${spec.marker}-${count}`
+  const session = `${sessionLetters[kind]}-${spec.marker}-${count}`
   const start = { spec, task, session, dice: dice.fork(`${task.id}/${session}`) }
-  const nth = <T>(list: readonly T[], other: T): T => list[Math.min(count, list.length - 1)] ?? other
-  return isQuestion(launch)
-    ? answerScript(start, nth(task.answers, 'deny'))
-    : scriptOf({ ...start, count, behaviour: nth(task.behaviours, 'success') })
+  const nth = <T>(list: readonly T[], other: T): T => nthOf(list, count, other)
+  if (kind === 'review') return reviewScript({ ...start, count }, nth(task.reviews, 'approve'))
+  if (kind === 'question') return answerScript(start, nth(task.answers, 'deny'))
+  const worker = { ...start, count, behaviour: nth(task.behaviours, 'success') }
+  return kind === 'solving' ? solvingScript(worker, nth(task.solves, 'solves')) : scriptOf(worker)
 }
 
 export const createProcesses = (parts: ProcessParts): ProcessWorld => {
@@ -149,7 +176,6 @@ export const createProcesses = (parts: ProcessParts): ProcessWorld => {
   const all: SimLaunch[] = []
   const checks = new Map<string, { alive: boolean }[]>()
   const starts = new Map<string, number>()
-  const questions = new Map<string, number>()
   let pid = 1000
   const tell = (launch: SimLaunch): void => {
     for (const listener of [...launch.listeners]) listener()
@@ -205,13 +231,14 @@ export const createProcesses = (parts: ProcessParts): ProcessWorld => {
     if (!launch.shim || launch.cleared || launch.stopping || launch.program !== undefined) return
     const task = parts.taskOf(launch.spec.marker)
     if (task === undefined) return end(launch, { code: 127, signal: null })
-    const counted = isQuestion(launch) ? questions : starts
-    const count = counted.get(task.id) ?? 0
-    counted.set(task.id, count + 1)
-    const script = scriptFor(parts, launch, { task, count })
+    const kind = kindOf(parts, launch)
+    const counted = `${kind} ${task.id}`
+    const count = starts.get(counted) ?? 0
+    starts.set(counted, count + 1)
+    const script = scriptFor(parts, launch, { task, count, kind })
     const resumed = launch.spec.argv.includes('--resume') || launch.spec.argv.includes('resume')
     launch.program = { alive: true, script, startedAt: scheduler.now(), startedWall: parts.wall(), resumed }
-    parts.trace(`agent of ${task.id} starts: ${script.behaviour ?? 'to answer a question'}`)
+    parts.trace(`agent of ${task.id} starts: ${script.behaviour ?? script.told ?? 'to answer a question'}`)
     parts.onStart(launch)
     watch(launch)
     for (const { at, act } of script.acts) {

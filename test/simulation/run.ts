@@ -13,6 +13,7 @@ export interface Outcome {
   virtualMs: number
   faults: ReadonlyMap<FaultKind, number>
   fingerprint: string
+  met: ReadonlyMap<string, number>
   recent: string[]
   /** How the goals ended. */
   ends: Record<string, number>
@@ -24,6 +25,9 @@ export interface SimulationOptions {
   steps?: number
   each?: (line: string) => void
 }
+
+/** In events of the scheduler: some five times what the longest seeds take. */
+export const mostSteps = 200_000
 
 const ended = new Set(['ready', 'done', 'failed', 'cancelled'])
 const waits = new Set(['paused', 'awaiting_human'])
@@ -117,7 +121,7 @@ export const runPlan = async (plan: Plan, store: SyncStore, options: SimulationO
   process.on('unhandledRejection', rejected)
   try {
     world.boot()
-    await live(world, options.steps ?? 400_000)
+    await live(world, options.steps ?? mostSteps)
   } catch (error) {
     world.broken('the simulation itself', error)
   } finally {
@@ -130,6 +134,7 @@ export const runPlan = async (plan: Plan, store: SyncStore, options: SimulationO
   const outcome = {
     ...{ violation: world.violation, transitions: world.oracle.transitions(), steps: world.scheduler.steps() },
     ...{ virtualMs: world.scheduler.now(), faults: world.faults.fired, fingerprint: world.fingerprint() },
+    met: world.met,
     ...{ recent: world.recent(), ends },
   }
   world.letGo()

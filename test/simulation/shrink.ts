@@ -11,6 +11,8 @@ export interface ShrinkRequest {
   steps: number
   /** Most runs to spend. */
   most?: number
+  /** Most events of the scheduler to spend in all of them: a seed in which nothing comes to an end takes many for each run. */
+  mostSteps?: number
 }
 
 export interface Smallest {
@@ -21,12 +23,16 @@ export interface Smallest {
 
 export const shrink = async (request: ShrinkRequest, store: SyncStore): Promise<Smallest> => {
   const plan = makePlan(request.seed)
-  const most = request.most ?? 150
+  const { most = 150, mostSteps = 1_000_000 } = request
   let runs = 0
-  const attempt = (names: Set<string>): Promise<Outcome> => {
+  let spent = 0
+  const attempt = async (names: Set<string>): Promise<Outcome> => {
     runs += 1
-    return runPlan(without(plan, names), store, { hooks: request.hooks(), steps: request.steps })
+    const outcome = await runPlan(without(plan, names), store, { hooks: request.hooks(), steps: request.steps })
+    spent += outcome.steps
+    return outcome
   }
+  const isSpent = (): boolean => runs >= most || spent >= mostSteps
   let best = new Set(request.start)
   let outcome = await attempt(best)
   const promise = outcome.violation?.promise
@@ -39,9 +45,9 @@ export const shrink = async (request: ShrinkRequest, store: SyncStore): Promise<
     return true
   }
   const left = (): string[] => planParts(without(plan, best))
-  for (let size = Math.ceil(left().length / 2); size >= 1 && runs < most; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+  for (let size = Math.ceil(left().length / 2); size >= 1 && !isSpent(); size = size === 1 ? 0 : Math.ceil(size / 2)) {
     const parts = left()
-    for (let at = 0; at < parts.length && runs < most; at += size) await drop(parts.slice(at, at + size))
+    for (let at = 0; at < parts.length && !isSpent(); at += size) await drop(parts.slice(at, at + size))
   }
   return { without: best, outcome, runs }
 }

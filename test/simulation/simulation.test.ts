@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openSyncStore, type SyncStore } from './pglite-sync.ts'
-import { makePlan, planParts, without, type Plan } from './plan.ts'
+import { makePlan, planParts, simulatedReviews, solvings, without, type Plan } from './plan.ts'
 import { planted } from './planted.ts'
 import { aGoal, aPlan, aTask } from './plans.ts'
 import { runPlan, type Outcome } from './run.ts'
@@ -214,6 +214,41 @@ describe('an agent that does not get on', () => {
       expect(outcome.violation, told).toBeUndefined()
       expect(outcome.ends, told).toEqual({ done: 1 })
     }
+  })
+})
+
+describe('finished work, with the engine killed while it is judged or corrected', () => {
+  const killed = (atMs: number): Plan['events'] => [{ id: 'e1', kind: 'kill', atMs, pick: 1 }]
+  const played = async (plan: Plan): Promise<ReadonlyMap<string, number>> => {
+    const { violation, recent, ends, met } = await runPlan(plan, store)
+    const told = `${violation?.text}\n${recent.slice(-60).join('\n')}`
+    expect(violation, told).toBeUndefined()
+    expect(Object.keys(ends), told).not.toContain('active')
+    return met
+  }
+
+  test.each(simulatedReviews)(
+    'a reviewer that goes "%s" lets nothing land unseen, and everything ends',
+    async (review) => {
+      const task = aTask('t1', ['success'], { judge: 'llm', reviews: [review, review, 'approve'] })
+      const met = await played(aPlan([aGoal([task])], [], killed(12_000)))
+      expect(met.get('judge.claimed')).toBeGreaterThan(0)
+    },
+  )
+
+  test.each(solvings)('an agent that "%s" where work conflicts leaves no marker and nothing stuck', async (solving) => {
+    const tasks = ['t1', 't2'].map((id, index) =>
+      aTask(id, ['success'], {
+        ...{
+          area: id,
+          solves: [solving, 'solves'],
+          worksMs: 3_000 + index * 800,
+          paths: [`src/${id}`, 'src/shared-1'],
+        },
+      }),
+    )
+    const met = await played(aPlan([aGoal(tasks)], [], killed(14_000)))
+    expect(met.get('judge.conflict_autofix_task_created')).toBeGreaterThan(0)
   })
 })
 

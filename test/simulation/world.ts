@@ -11,6 +11,7 @@ import { privateDir, sharedDir } from './agents.ts'
 import { brokenBy } from './suite.ts'
 import { createDice } from './dice.ts'
 import { bootEngine, Killed, type Incarnation } from './engine.ts'
+import { commitToBranch } from './finished-work.ts'
 import { createFaults, type Faults } from './faults.ts'
 import { createFiles } from './files.ts'
 import { createGit, type SimGit, type Tree } from './git.ts'
@@ -67,6 +68,10 @@ export interface World {
   violation: BrokenInvariant | undefined
   /** When something disturbed the world last. */
   disturbedAt: number
+  /** Finished work that a person approved, see `workOf`. */
+  approved: Set<string>
+  /** How often reviewers and agents that solve conflicts did what, and what the judge did. */
+  met: Map<string, number>
   latency(op: string): number
   wall(): Date
   newId(prefix: string): string
@@ -118,6 +123,7 @@ const configOf = (plan: Plan, change: { maxParallel?: number; transientLimit?: n
     verify: { timeoutSeconds: 60, totalSeconds: 180 },
     requeue: { failedSeconds: 4, blockedSeconds: 6 },
     policyRecovery: { timeoutSeconds: 20 },
+    judge: { ...plan.judge, timeoutSeconds: 30, retrySeconds: 5 },
     retry: {
       transientBaseSeconds: 4,
       transientMaxSeconds: 40,
@@ -159,6 +165,10 @@ const tracer = (scheduler: Scheduler) => {
   }
 }
 
+const meet = ({ met }: World, what: string | undefined): void => {
+  if (what !== undefined) met.set(what, (met.get(what) ?? 0) + 1)
+}
+
 interface Traits {
   /** Tables that it writes. */
   writes: string[]
@@ -188,10 +198,12 @@ const storePart = (world: World, store: SyncStore) => {
     if (touched.size === 0) return
     const seen = mirror.look(touched)
     touched.clear()
-    for (const event of seen.events)
+    for (const event of seen.events) {
+      if (event.type.startsWith('judge.') || event.type === 'goal.target_checked') meet(world, event.type)
       world.trace(
         `${event.id} ${event.type} ${event.goalId ?? ''} ${event.taskId ?? ''} ${event.runId ?? ''} ${JSON.stringify(event.payload)}`,
       )
+    }
     world.oracle.observe(seen)
   }
   return {
@@ -250,6 +262,12 @@ const findTask = (world: World, runId: string): TaskPlan | undefined => {
   return world.plan.goals.flatMap(({ tasks }) => tasks).find(({ id }) => id === title)
 }
 
+/** The task, or one that it continues, solves a conflict: its first workspace has both sides. */
+const solvesConflict = (world: World, taskId: string | undefined): boolean => {
+  const rework = world.tables.task.get(taskId ?? '')?.rework
+  return rework != null && (rework.kind === 'conflict' || solvesConflict(world, rework.parent))
+}
+
 const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789'
 
 const plainPart = (world: World) => {
@@ -300,6 +318,8 @@ export const createWorld = (plan: Plan, store: SyncStore, hooks: Hooks = noHooks
   const scheduler = createScheduler()
   const firstTree = plan.redBase === true ? new Map([...start, [redFile, brokenBy('of-the-base')]]) : start
   const git = createGit(root, firstTree)
+  for (const branch of new Set(plan.goals.flatMap(({ tasks }) => tasks.flatMap((task) => task.branch ?? []))))
+    commitToBranch(git, branch, `${branch} 1\n`)
   const world = {
     ...{
       plan,
@@ -312,6 +332,8 @@ export const createWorld = (plan: Plan, store: SyncStore, hooks: Hooks = noHooks
       current: undefined,
       violation: undefined,
       disturbedAt: 0,
+      approved: new Set(),
+      met: new Map(),
     },
     ...{ offsets: { machine: 0, store: 0 }, mostWaits: plan.transientLimit, config: configOf(plan, {}) },
   } as unknown as World
@@ -326,8 +348,12 @@ export const createWorld = (plan: Plan, store: SyncStore, hooks: Hooks = noHooks
   world.processes = createProcesses({
     ...{ scheduler, git, dice: createDice(`${plan.seed}/programs`), wall: world.wall, trace: world.trace },
     taskOf: (runId) => findTask(world, runId),
+    solvesConflict: (runId) => solvesConflict(world, world.tables.run.get(runId)?.taskId),
     goalRefOf: (runId) => `refs/heads/unstuck/goal/${world.tables.run.get(runId)?.goalId ?? ''}`,
-    onStart: (launch) => world.oracle.programStarts(launch),
+    onStart: (launch) => {
+      meet(world, launch.program?.script.told)
+      world.oracle.programStarts(launch)
+    },
     onStopRequest: (launch) => world.oracle.stopRequested(launch),
   })
   git.onDiscard = (dir) => world.oracle.discarded(dir)

@@ -311,17 +311,17 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
         const retry = { reason: 'provider_overloaded', at, count: 1, limit: 5 }
         mustSucceed(await moveTask(tx, await task(tx, 'g-t1'), 'run_failed', { retry }))
       })
-      expect(await dueTasks(db)).toEqual([])
+      expect(await dueTasks(db, 60)).toEqual([])
       expect(await nextRetryAt(db)).toEqual(at)
       expect((await task(db, 'g-t1')).retry).toEqual({ reason: 'provider_overloaded', at, count: 1, limit: 5 })
       const later = new Date(at.getTime() + 1000).toISOString()
       const due = await db.transaction(async (tx) => {
         await tx.query(sql`select set_config('unstuck.now', ${later}, true)`)
-        return dueTasks(tx)
+        return dueTasks(tx, 60)
       })
       expect(due.map((entry) => entry.id)).toEqual(['g-t1'])
       // The simulated time ended with its transaction.
-      expect(await dueTasks(db)).toEqual([])
+      expect(await dueTasks(db, 60)).toEqual([])
     })
 
     it('an account is at its limit by the store clock, until the later of two times, and is told free once', async () => {

@@ -131,7 +131,14 @@ const situations: Record<string, Situation> = {
   'at the limit of an account': { status: 'blocked(quota_wait)', prepare: endAs('quota_reached') },
   'waiting to be merged': { status: 'blocked(awaiting_judge)', prepare: holdMerge(false) },
   'being merged': { status: 'blocked(awaiting_judge)', prepare: holdMerge(true) },
-  'needs rework': { status: 'blocked(needs_rework)', prepare: block('needs_rework') },
+  'needs rework': {
+    status: 'blocked(needs_rework)',
+    prepare: async (id) => {
+      await block('needs_rework')(id)
+      const retry = JSON.stringify({ reason: 'needs_rework', count: 1, limit: 1 })
+      await execute('update task set retry = $2::jsonb, retry_at = unstuck_now() where id = $1', id, retry)
+    },
+  },
   'links an issue': { status: 'blocked(issue_linking)', prepare: block('issue_linking') },
   'asks a question': { status: 'blocked(awaiting_human)', prepare: (id) => store.ask(id) },
   'asks for an approval': { status: 'blocked(awaiting_human)', prepare: (id) => store.hold(id, 'c0ffee') },

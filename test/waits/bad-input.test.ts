@@ -133,7 +133,7 @@ const commandLines: Case[] = [
   ['status --jsno', 2, /'--jsno'[^]*--json/],
   ['status surplus', 2, /'status'.*surplus/],
   ...['retry', 'cancel', 'explain'].map((name): Case => [name, 2, /missing required argument 'id'[^]*--help/]),
-  ['pause', 2, /missing required argument 'goal'/],
+  ['pause', 2, /name the goal to pause[^]*--judge/],
   ['run', 2, /missing required argument 'goal'/],
   ['logs', 2, /id of a run .* or --last/],
   ['logs r-x --last', 2, /id of a run .* or --last/],

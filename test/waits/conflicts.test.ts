@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { GoalView, TaskView } from '../../src/api/contract.ts'
+import type { ExplainView, GoalView, TaskView } from '../../src/api/contract.ts'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
 const git = (root: string, ...args: string[]): string =>
@@ -92,5 +92,23 @@ describe('ten tasks that change one line', { timeout: 400_000 }, () => {
     for (const name of [...(goalsOf[0] ?? []), ...(goalsOf[2] ?? [])]) expect(words).toContain(name)
     expect(onMain('list.txt')).not.toMatch(/<{7}|>{7}/)
     expect(git(scene.root, 'rev-list', '--merges', 'main')).toBe('')
+  })
+
+  it('tell what happened to each conflict', async () => {
+    const all = (await Promise.all(goals.map(tasksOf))).flat()
+    const storyOf = async (title: string): Promise<string> => {
+      const id = all.find((task) => task.title === title)?.id ?? ''
+      return (await scene.get<ExplainView>(`/explain/${id}`)).lines.map(({ text }) => text).join('\n')
+    }
+    const left = all.flatMap(({ title, place }) => (place === 'cancelled' && /^Add [^cf]$/.test(title) ? [title] : []))
+    for (const title of left)
+      expect(await storyOf(title)).toMatch(
+        /the work cannot land as it is: conflicting paths: list\.txt; task \d+ corrects it\n[^]*task \d+ solves the conflict in a workspace that has both sides: conflicting paths: list\.txt\n[^]*task \d+ corrected the work/,
+      )
+    expect(await storyOf('Add c')).toMatch(
+      /task \d+ solves the conflict[^]*task \d+ ended without a result[^]*the conflict was not solved, so the task is done again on the newer base/,
+    )
+    const fixOfC = all.find(({ title }) => /^\[AutoFix-Conflict\] PR #\d+: Add c$/.test(title))
+    expect(await storyOf(fixOfC?.title ?? '')).toContain('conflict markers are left in list.txt')
   })
 })

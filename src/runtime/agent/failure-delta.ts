@@ -85,7 +85,7 @@ const weigh = (failures: readonly MachineFailure[], passed: readonly PassedCheck
   const command = failures.find((failure) => failure.command !== null)?.command ?? null
   // A check that passed elsewhere in the meantime may have begun before the failure: it proves nothing about the time after it.
   const since = passed.filter((run) => run.startedAt > at && (command === null || run.commands.includes(command)))
-  const count = Math.floor(new Set(failures.map(({ runId }) => runId)).size / 2 ** since.length)
+  const count = since.reduce((weight) => Math.floor(weight / 2), new Set(failures.map(({ runId }) => runId)).size)
   if (count === 0) return []
   const label = labelIn(signature)
   const cure = curedBy(failures)

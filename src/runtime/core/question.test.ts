@@ -6,7 +6,7 @@ import { questionOf } from './question.ts'
 import type { RunContext } from './run-context.ts'
 
 const detailsOf = (name: DriverName, refused: { tool: string; target?: string }): string => {
-  const task = { id: 't-1', number: 1, title: 'T', takenOver: null, harness: name }
+  const task = { id: 't-1', number: 1, title: 'T', takenOver: null, review: null, harness: name }
   const run = { id: 'r-1', harness: name, launches: [] }
   const session = { task, run, goal: { id: 'g-1' }, driver: drivers[name], harness: {}, context: {} }
   const diagnosis = { label: 'TOOL_DENIED', evidence: 'refused', facts: { refused } }

@@ -3,6 +3,7 @@
  * an hour although there is work. Each is one event and one line in the status until it is over.
  */
 import {
+  activeAnomalies,
   anomalyTypes,
   clearAnomaly,
   recentRuns,
@@ -55,11 +56,14 @@ const report = (tx: Queryable, type: AnomalyType, detail: string): Promise<void>
   }
 }
 
-/** A job: looks for anomalies, and returns after how many seconds again. */
+/** A job: looks for anomalies, and returns after how many seconds again. Without one it only reads. */
 export const watchAnomalies = async ({ db }: Context): Promise<number> => {
   const found = anomaliesOf(await recentRuns(db, window))
+  const active = new Set((await activeAnomalies(db)).map(({ type }) => type))
+  const changed = anomalyTypes.filter((type) => found[type] !== undefined || active.has(type))
+  if (changed.length === 0) return lookSeconds
   await db.transaction(async (tx) => {
-    for (const type of anomalyTypes) {
+    for (const type of changed) {
       const detail = found[type]
       if (detail !== undefined) {
         if (await recordAnomaly(tx, { type, detail }, coolDownSeconds)) await report(tx, type, detail)

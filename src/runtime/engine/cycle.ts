@@ -4,6 +4,7 @@
  */
 import { landCommand } from '../landing/goal-branch.ts'
 import type { Goal } from '../../domain/goal.ts'
+import { waitsForAutoFix } from '../../domain/rework.ts'
 import type { Task } from '../../domain/task.ts'
 import { dropEndedLimits, hasEndedLimit } from '../../store/account.ts'
 import { messageOf } from '../../errors.ts'
@@ -29,6 +30,7 @@ import {
 import { refuseLanding } from '../landing/refused-landing.ts'
 import { needsVerification } from '../landing/goal-verify.ts'
 import { acceptedFailuresText } from '../landing/accepted-failures.ts'
+import { correctorOf } from '../people/waiting-on.ts'
 import { pathDecisions } from '../run/policy-options.ts'
 import { askAboutNext, requeueDue } from './requeue.ts'
 
@@ -120,11 +122,13 @@ const endGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<voi
   context.at('goal-ready')
 }
 
-/** True if every waiting task waits for a person, directly or behind a task that does. */
-const allWaitForPeople = (waiting: readonly Task[]): boolean => {
+/** True if every waiting task waits for a person, directly or behind a task that does: one that it depends on, or that corrects its work. */
+const allWaitForPeople = (waiting: readonly Task[], tasks: readonly Task[]): boolean => {
   const blockedOn = new Set(waiting.filter((task) => task.status === 'blocked(awaiting_human)').map((task) => task.id))
   const waitsForPerson = (task: Task): boolean =>
-    blockedOn.has(task.id) || (task.status === 'queued' && task.dependsOn.some((id) => blockedOn.has(id)))
+    blockedOn.has(task.id) ||
+    (task.status === 'queued' && task.dependsOn.some((id) => blockedOn.has(id))) ||
+    (waitsForAutoFix(task) && blockedOn.has(correctorOf(task, tasks)?.id ?? ''))
   for (let before = -1; before !== blockedOn.size;) {
     before = blockedOn.size
     for (const task of waiting.filter(waitsForPerson)) blockedOn.add(task.id)
@@ -135,7 +139,7 @@ const allWaitForPeople = (waiting: readonly Task[]): boolean => {
 const finishGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<void> => {
   const waiting = tasks.filter((task) => task.status !== 'done' && task.status !== 'cancelled')
   if (waiting.length === 0) return endGoal(context, goal, tasks)
-  if (!allWaitForPeople(waiting)) return
+  if (!allWaitForPeople(waiting, tasks)) return
   await context.db.transaction((tx) =>
     moveGoal(tx, goal, 'only_questions_left', 'every remaining task waits for your answer'),
   )

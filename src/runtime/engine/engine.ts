@@ -25,7 +25,6 @@ import { releaseEndedRuns } from './retention.ts'
 import { createMerger, createNotifier, createReviewer, createSideJob, safely, type SideJob } from './side-jobs.ts'
 import { createContextExportJob } from './export-context.ts'
 import { createJobs } from './jobs.ts'
-import { judgeWorks } from './judge-hatch.ts'
 import { createGoalExportJob, exportLast, type GoalExportJob } from './export-goals.ts'
 import { createExecutors, dispatch, runContextFor, type Executors } from './dispatch.ts'
 import { agentIdsOf, refuseSharedFolder, identifyEngine } from './engine-identity.ts'
@@ -116,10 +115,8 @@ const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
   if (gracePeriod.isOver()) await reapAll(context, { engineId, liveness })
   // While the repository is missing (an unmounted disk), goals and merges would fail without a fault of their own.
   if (await detectReplacedRepository(context)) {
-    if (await judgeWorks(context)) {
-      await judgeRuns(context)
-      reviewer.start(context)
-    }
+    await judgeRuns(context)
+    reviewer.start(context)
     merger.start(context)
     await runCycle(context, polls)
   }

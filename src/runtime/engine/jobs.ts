@@ -1,11 +1,11 @@
 /**
  * The periodic jobs of the leader. Each says after how many seconds it is due again, and the store keeps that time: a pass in which nothing
- * is due costs one query, and a new leader continues where the last one stopped. What follows from a change of a task, a run or a merge is
+ * is due reads nothing, and a new leader continues where the last one stopped. What follows from a change of a task, a run or a merge is
  * no such job; it is done in the pass that the change wakes.
  */
 import { messageOf } from '../../errors.ts'
 import { StaleError } from '../../store/db.ts'
-import { addJobs, dueJobs, recordJob } from '../../store/job.ts'
+import { addJobs, dueJobs, recordJob, secondsToNextJob } from '../../store/job.ts'
 import type { Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
 import { watchAnomalies } from './anomalies.ts'
@@ -41,24 +41,30 @@ const runOne = async (context: Context, job: PeriodicJob, engineId: string): Pro
   await recordJob(context.db, job.name, { engineId, seconds })
 }
 
+/** Another engine may have led in between: the stored times are read at least so often. */
+const longestSeconds = 60
+
 /** Runs what is due. The first call of an engine makes the jobs known to the store. */
 export const createJobs = (
   engineId: string,
   jobs: readonly PeriodicJob[] = periodicJobs,
 ): ((context: Context) => Promise<void>) => {
-  let isKnown = false
+  let dueAt: number | undefined
   return async (context) => {
-    if (!isKnown)
+    const { clock, db, stopping } = context
+    if (dueAt !== undefined && clock.elapsed() < dueAt) return
+    const isFirst = dueAt === undefined
+    if (isFirst)
       await addJobs(
-        context.db,
+        db,
         jobs.map(({ name }) => name),
       )
-    const due = new Set(await dueJobs(context.db))
-    const begun = jobs.filter(({ name, atStart }) => due.has(name) || (!isKnown && atStart === true))
-    isKnown = true
-    for (const job of begun) {
-      if (context.stopping.aborted) return
+    const due = new Set(await dueJobs(db))
+    for (const job of jobs.filter(({ name, atStart }) => due.has(name) || (isFirst && atStart === true))) {
+      if (stopping.aborted) return
       await runOne(context, job, engineId)
     }
+    const next = await secondsToNextJob(db)
+    dueAt = clock.elapsed() + Math.max(0, Math.min(longestSeconds, next ?? longestSeconds)) * 1000
   }
 }

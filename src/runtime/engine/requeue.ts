@@ -14,7 +14,7 @@ import { appendEvent, storeNow } from '../../store/event.ts'
 import { getGoal, lockGoal, moveDependents } from '../../store/goal.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
 import { givenUp, givenUpTasks, insertRequeue, nextNumber, requeuesOf } from '../../store/requeue.ts'
-import { dueTasks, unwatchedTasks } from '../../store/due-tasks.ts'
+import { dueTasks } from '../../store/due-tasks.ts'
 import { editedReason, getTask, insertTasks, moveTask, postponeTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
 import { continuingTask } from '../core/continuing-task.ts'
@@ -237,14 +237,9 @@ export const askAboutNext = async (context: Context, goalId: string, decide: Pat
   })
 }
 
-const dueNow = async ({ db, config }: Context): Promise<Task[]> => [
-  ...(await dueTasks(db)),
-  ...(await unwatchedTasks(db, config().requeue.blockedSeconds)),
-]
-
-/** Only work that is due costs anything: one indexed query for each kind finds it. */
+/** Only work that is due costs anything: one query on two indexes finds it. */
 export const requeueDue = async (context: Context, decide: PathDecisions): Promise<void> => {
-  for (const task of await dueNow(context)) {
+  for (const task of await dueTasks(context.db, context.config().requeue.blockedSeconds)) {
     try {
       await continueTask(context, task, decide)
     } catch (error) {

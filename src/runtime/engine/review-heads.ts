@@ -19,7 +19,7 @@ import { readReviewFacts } from '../run/review-facts.ts'
 
 const lookSeconds = 10
 /** While no task reviews anything. */
-const idleSeconds = 30
+const idleSeconds = 60
 
 const mayStartAgain = async (context: Context, task: Task): Promise<boolean> => {
   if (task.takenOver !== null) return false

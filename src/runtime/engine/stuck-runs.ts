@@ -13,7 +13,7 @@ import { getTask, moveTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
 import { failOpenRecoveries } from '../core/store-record.ts'
 
-const lookSeconds = 60
+const lookSeconds = 120
 /** One verification and its preparation may take so long without an event. */
 const verificationSeconds = 3600
 

@@ -23,6 +23,7 @@ import { questionWithTried, triedLines } from '../core/tried.ts'
 import type { Context } from '../core/context.ts'
 import { heldQuestion, heldReason, heldWork, type Held } from '../core/held-work.ts'
 import { endsPass } from '../core/pass.ts'
+import { judgeWorks } from './judge-hatch.ts'
 import { decideQuestion } from './judge-questions.ts'
 
 /** Why a run may not be merged; undefined = every gate passes. */
@@ -157,9 +158,14 @@ const judgeOne = async (context: Context, seen: Run): Promise<void> => {
   if (isJudged) context.at('judged')
 }
 
-/** Judges every successful run that has no judgement yet, apart from those that a reviewer looks at. */
+/**
+ * Judges every successful run that has no judgement yet, apart from those that a reviewer looks at, unless a person switched the judge
+ * off.
+ */
 export const judgeRuns = async (context: Context): Promise<void> => {
-  for (const run of await unjudgedRuns(context.db)) {
+  const runs = await unjudgedRuns(context.db)
+  if (runs.length === 0 || !(await judgeWorks(context))) return
+  for (const run of runs) {
     try {
       await judgeOne(context, run)
     } catch (error) {

@@ -20,6 +20,7 @@ import type { AskClaim, AskContext } from '../agent/ask-context.ts'
 import { runPaths, type Context } from '../core/context.ts'
 import { freeHarnesses } from '../harness/accounts.ts'
 import { harnessesHere } from '../harness/harness-choice.ts'
+import { judgeWorks } from './judge-hatch.ts'
 import { gateResult, modeOf, judgeableWork, type Work } from './judge.ts'
 
 export interface ClaimedReview extends Work {
@@ -42,6 +43,8 @@ export const reviewerFor = async (context: Context, run: Run): Promise<string> =
 }
 
 const claimNew = async (context: Context, seen: Run, judge: Judge): Promise<ClaimedReview | undefined> => {
+  const found = await judgeableWork(context.db, seen)
+  if (found === undefined || modeOf(context, found) !== 'llm') return undefined
   const harness = await reviewerFor(context, seen)
   return context.db.transaction(async (tx) => {
     const work = await judgeableWork(tx, seen)
@@ -71,13 +74,14 @@ const claimDue = async (context: Context, seen: Judgement, judge: Judge): Promis
   })
 }
 
-/** Claims what a reviewer has to be asked about, at most `most`: first what was begun before. */
+/** Claims what a reviewer has to be asked about, at most `most`: first what was begun before. Nothing while the judge is off. */
 export const claimReviews = async (context: Context, judge: Judge, most: number): Promise<ClaimedReview[]> => {
   const claimed: ClaimedReview[] = []
   const waiting = [
     ...(await dueJudgements(context.db, judge)).map((due) => () => claimDue(context, due, judge)),
     ...(await unjudgedRuns(context.db)).map((run) => () => claimNew(context, run, judge)),
   ]
+  if (waiting.length === 0 || !(await judgeWorks(context))) return claimed
   for (const claim of waiting) {
     if (claimed.length >= most || context.stopping.aborted) break
     const found = await claim()

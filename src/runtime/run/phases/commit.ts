@@ -3,8 +3,10 @@
  * repeated after a crash.
  */
 import { preexistingFailures, type CheckResult, type CommitIntent, type Verdict } from '../../../domain/run.ts'
+import type { Task } from '../../../domain/task.ts'
 import { failuresText } from '../../../domain/preexisting-failures.ts'
 import { weakeningText } from '../../../recovery/weakened.ts'
+import { getTask } from '../../../store/task.ts'
 import { collectedWork } from '../../agent/collected.ts'
 import { saveProgress, type RunContext } from '../../core/run-context.ts'
 import { publishesRunRefs } from '../../landing/run-refs.ts'
@@ -38,8 +40,18 @@ const verdictParts = ({ outcome, checks, dropped, notes, weakened = [] }: Verdic
   ...part('Noted:', notes),
 ]
 
-const bodyOf = ({ task, run }: RunContext): string =>
-  [task.instructions.slice(0, 2_000), ...(run.verdict === null ? [] : verdictParts(run.verdict))]
+/** The task that a person or a plan wrote: the history of a repository says what was asked for, not how often it was tried. */
+const writtenTask = async ({ context, task }: RunContext): Promise<Task> => {
+  let at = task
+  for (const seen = new Set<string>(); at.rework !== null && !seen.has(at.id);) {
+    seen.add(at.id)
+    at = (await getTask(context.db, at.rework.parent)) ?? at
+  }
+  return at
+}
+
+const bodyOf = ({ run }: RunContext, { instructions }: Task): string =>
+  [instructions.slice(0, 2_000), ...(run.verdict === null ? [] : verdictParts(run.verdict))]
     .filter((text) => text !== '')
     .join('\n\n')
 
@@ -78,12 +90,13 @@ export const commit: Phase = async (runContext) => {
   if (run.verdict?.tree !== found.tree) return goBack(runContext, 'verify')
   const { tree } = found
   const { author, at } = await intentOf(runContext)
+  const written = await writtenTask(runContext)
   const made = await context.ports.git.buildCommit(context.shadow, {
     ...(author === null ? { at } : { author, at }),
     base,
     tree,
-    subject: task.title,
-    body: bodyOf(runContext),
+    subject: written.title,
+    body: bodyOf(runContext, written),
     trailers: { 'Unstuck-Task': task.id, 'Unstuck-Run': run.id, 'Unstuck-Epoch': String(run.epoch) },
   })
   if (publishesRunRefs(context, runContext.goal))

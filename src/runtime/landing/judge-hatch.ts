@@ -6,7 +6,7 @@ import { armHatch, readHatch } from '../../store/hatch.ts'
 import { countPendingReviews } from '../../store/judged-run.ts'
 import type { Context } from '../core/context.ts'
 
-/** Whether the judge works in this pass. Read from the store each time, because a person may use the switch on another engine. */
+/** Whether the judge works in this pass, in which something waits for it. Read from the store each time, because a person may use the switch on another engine. */
 export const judgeWorks = async ({ db, ports }: Context): Promise<boolean> => {
   const { state } = await readHatch(db)
   if (state !== 'idle') return state === 'armed'
