@@ -38,7 +38,7 @@ export type VerdictWord = (typeof verdictWords)[number]
 
 /**
  * `claimed`: being judged. `waiting`: the reviewer could not be asked, and is asked again at `retryAt`. `asked`: a person decides.
- * `withdrawn`: a person did something else with the task, so the work is judged no more.
+ * `withdrawn`: a person did something else with the task, or a reviewed branch has a new commit, so the work is judged no more.
  */
 export const judgementStates = ['claimed', 'waiting', 'asked', 'decided', 'withdrawn'] as const
 export type JudgementState = (typeof judgementStates)[number]

@@ -51,7 +51,8 @@ const payloadOf = (judgement: Judgement, trigger: string, change: JudgementChang
 }
 
 /**
- * Stores the judgement of a run that was claimed (`judgeRun`). Undefined = this head commit of the task has a judgement already.
+ * Stores the judgement of a run that was claimed (`judgeRun`). Undefined = this head commit of the task has a judgement already. What a
+ * review brings before the judge is a new commit each time, so there the commit that it reviews counts.
  */
 export const insertJudgement = async (
   tx: Queryable,
@@ -64,9 +65,11 @@ export const insertJudgement = async (
   const row = await firstRow<object>(
     tx,
     sql`insert into judgement (id, goal_id, task_id, run_id, commit, version, mode, state, engine_id, expires_at, verdict, reason, harness, model, decided_at)
-    values (${id}, ${run.goalId}, ${run.taskId}, ${run.id}, ${run.commit}, ${run.judgementVersion}, ${mode}, ${step.row.to},
+    select ${id}, ${run.goalId}, ${run.taskId}, ${run.id}, ${run.commit}, ${run.judgementVersion}::integer, ${mode}, ${step.row.to},
       ${change.engineId ?? null}, unstuck_now() + make_interval(secs => ${change.ttlSeconds ?? null}::float8), ${change.verdict ?? null},
-      ${change.reason ?? ''}, ${change.harness ?? null}, ${change.model ?? null}, case when ${decided} then unstuck_now() end)
+      ${change.reason ?? ''}, ${change.harness ?? null}, ${change.model ?? null}, case when ${decided} then unstuck_now() end
+    where not exists (select 1 from judgement other join run judged on judged.id = other.run_id
+      where other.task_id = ${run.taskId} and judged.reviewed = ${run.reviewed})
     on conflict do nothing returning *`,
   )
   if (row === undefined) return undefined
@@ -113,13 +116,15 @@ export const judgementOfRun = async (db: Queryable, runId: string): Promise<Judg
   return row === undefined ? undefined : readJudgement(row)
 }
 
-export const judgementOfCommit = async (
+/** Of the head commit of this run, from an earlier run of its task. */
+export const judgementOfHead = async (
   db: Queryable,
-  { taskId, commit }: Pick<Run, 'taskId' | 'commit'>,
+  { taskId, commit, reviewed }: Pick<Run, 'taskId' | 'commit' | 'reviewed'>,
 ): Promise<Judgement | undefined> => {
   const row = await firstRow<object>(
     db,
-    sql`select * from judgement where task_id = ${taskId} and commit = ${commit} limit 1`,
+    sql`select judgement.* from judgement join run on run.id = judgement.run_id
+    where judgement.task_id = ${taskId} and (judgement.commit = ${commit} or run.reviewed = ${reviewed}) limit 1`,
   )
   return row === undefined ? undefined : readJudgement(row)
 }
@@ -215,7 +220,7 @@ export const openJudgementOf = async (db: Queryable, taskId: string): Promise<Ju
   return row === undefined ? undefined : readJudgement(row)
 }
 
-/** A person did something else with the task than to decide about this work. */
+/** The task went on without a decision about this work. */
 export const withdrawJudgement = async (tx: Queryable, taskId: string, reason: string): Promise<void> => {
   const open = await openJudgementOf(tx, taskId)
   if (open !== undefined) await moveJudgement(tx, open, 'withdrawn', { reason })

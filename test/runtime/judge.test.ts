@@ -241,6 +241,15 @@ const object = async (context: Context, run: Run, points: ReviewPoint[] = [point
   })
 }
 
+/** The recoveries of the tasks, as "playbook status". */
+const tried = async (...ids: string[]): Promise<string[]> => {
+  const found = await Promise.all(ids.map((id) => recoveriesOf(opened.store.db, id)))
+  return found.flat().map(({ playbook, status }) => `${playbook} ${status}`)
+}
+
+const land = (id: string): Promise<Task> =>
+  opened.store.db.transaction(async (tx) => mustSucceed(await moveTask(tx, (await getTask(tx, id)) as Task, 'merged')))
+
 const childOfTask = async (goal: string, parent: string): Promise<Task | undefined> =>
   (await listTasks(opened.store.db, goal)).find(({ rework }) => rework?.parent === parent)
 
@@ -267,6 +276,26 @@ it('goes to another harness with the same objection, and then to a person with b
   expect(question?.choices.map(({ id }) => id)).toEqual(['approve', 'hint', 'retry', 'cancel'])
   await approveTask(context, third!.id)
   expect(await listMerges(opened.store.db, { goalId: goal })).toMatchObject([{ commit: last.commit }])
+  await land(third!.id)
+  expect(await tried(task, first!.id, second!.id)).toEqual([
+    ...['auto-fix-objection success', 'auto-fix-objection success', 'auto-fix-other-harness success'],
+  ])
+})
+
+it('is no recovery when the other harness does not come to an end, and a person is asked', async () => {
+  const harness = { x: { command: ['true'] }, y: { command: ['false'] }, failover: ['x', 'y'] }
+  const context = contextWith({ harness, requeue: { reworkDepth: 5 } })
+  const { goal, task, run } = await newWork('llm')
+  await object(context, run)
+  const first = await childOfTask(goal, task)
+  await object(context, await succeed(first!.id))
+  const second = await childOfTask(goal, first!.id)
+  expect(second?.harness).toBe('y')
+  await cancelTask(context, second!.id, async () => undefined)
+  await opened.pass()
+  expect(await tried(first!.id)).toEqual(['auto-fix-other-harness failed'])
+  expect(await statusOf(first!.id)).toBe('blocked(awaiting_human)')
+  expect(await questionOf(goal)).toMatchObject({ taskId: first!.id, kind: 'exhausted' })
 })
 
 it('never makes a longer line of tasks than requeue.reworkDepth', async () => {
@@ -287,7 +316,7 @@ it('counts as a recovery when the task that corrects the work lands', async () =
   expect(await recoveriesOf(db, task)).toMatchObject([{ playbook: 'auto-fix-objection', rung: 7, status: 'acting' }])
   const child = await childOfTask(goal, task)
   await succeed(child!.id)
-  await db.transaction(async (tx) => mustSucceed(await moveTask(tx, (await getTask(tx, child!.id)) as Task, 'merged')))
+  await land(child!.id)
   expect(await statusOf(task)).toBe('cancelled')
   expect(await opened.payloads(task, 'recovery')).toMatchObject([
     { status: 'success', action_taken: 'AUTO_FIX_OBJECTION' },
@@ -321,6 +350,7 @@ it('lets a person approve exactly that commit when its correction ended without 
   const question = await questionOf(goal)
   expect(question?.choices.map(({ id }) => id)).toEqual(['approve', 'hint', 'retry', 'cancel'])
   expect(question?.happened).toContain('the reviewer (x) objected: src/a.ts: It loses the last line')
+  expect(await tried(task)).toEqual(['auto-fix-objection failed'])
   await approveTask(context, task)
   expect(await listMerges(opened.store.db, { goalId: goal })).toMatchObject([{ commit: run.commit }])
   expect(await judgement(run)).toMatchObject({ verdict: 'request_changes' })

@@ -33,7 +33,7 @@ const newTask = async (isReview = true): Promise<string> => {
 }
 
 /** A run that succeeds over this commit, so that the judge has the task. */
-const succeed = async (id: string, reviewed = head): Promise<Run> => {
+const succeed = async (id: string, reviewed?: string): Promise<Run> => {
   const { db } = opened.store
   const runId = `r-review-${(runs += 1)}`
   const claim = await db.transaction((tx) =>
@@ -41,11 +41,12 @@ const succeed = async (id: string, reviewed = head): Promise<Run> => {
   )
   expect(claim?.task.id).toBe(id)
   return db.transaction(async (tx) => {
-    const run = mustSucceed(await saveRun(tx, (await getRun(tx, runId)) as Run, { commit: 'c'.repeat(40), reviewed }))
+    // Only a review has a commit that is not its own.
+    const over = (await taskOf(id)).review === null ? null : (reviewed ?? head)
+    const made = { commit: 'c'.repeat(40), reviewed: over }
+    const run = mustSucceed(await saveRun(tx, (await getRun(tx, runId)) as Run, made))
     await finishRun(tx, run, 'succeeded', null)
-    await tx.query(
-      sql`update task set review = review || ${JSON.stringify({ head: reviewed })}::jsonb where id = ${id}`,
-    )
+    await tx.query(sql`update task set review = review || ${JSON.stringify({ head: over })}::jsonb where id = ${id}`)
     mustSucceed(await moveTask(tx, (await getTask(tx, id)) as Task, 'run_succeeded', { runId }))
     return run
   })

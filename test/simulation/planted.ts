@@ -197,10 +197,7 @@ export const planted: readonly Planted[] = [
           if (world.current?.number !== number) since = world.wall().toISOString()
           number = world.current?.number ?? number
           return {
-            text: text.replace(
-              'order by recovery.started_at',
-              'and recovery.started_at >= $2::timestamptz order by recovery.started_at',
-            ),
+            text: text.replace('order by run.epoch', 'and recovery.started_at >= $2::timestamptz order by run.epoch'),
             values: [...values, since],
           }
         },

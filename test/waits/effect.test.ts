@@ -353,6 +353,10 @@ const provenElsewhere = [
   // proposal.test.ts sees each help, and a command without effect fail.
   ...['proposed-command', 'approved-command', 'proposal-cooldown'],
   ...['newer-base-run', 'policy-exclude', 'policy-allow', 'policy-discard', 'policy-ask'],
+  // conflicts.test.ts sees the first help, and both fail; conflict-solutions.test.ts sees all help, test/runtime/conflict-fix.test.ts the third fail.
+  ...['conflict-auto-fix', 'conflict-markers-feedback', 'conflict-again'],
+  // judge.test.ts sees the first help, test/runtime/judge.test.ts both of them help, and fail.
+  ...['auto-fix-objection', 'auto-fix-other-harness'],
 ]
 
 /** The post-condition stays that of the true action: what must be seen does not depend on what was done. */

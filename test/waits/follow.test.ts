@@ -1,9 +1,12 @@
-/** What `unstuck run` prints while a task is continued by one that did not exist when it began. */
+/** What `unstuck run` prints while a task is continued by one that did not exist when it began, and while the judge is switched off. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { openScene } from '../hostile/scene.ts'
+import { openScene, until } from '../hostile/scene.ts'
 
 test('each line names its task, also one that was created on the way', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'unstuck-follow-'))
@@ -30,6 +33,43 @@ test('each line names its task, also one that was created on the way', async () 
     expect(stdout).toContain('task 2 continues this one from what it left')
     expect(stdout).toContain('task 2: attempt 1 started with never')
     expect(stdout).not.toContain('task ?')
+  } finally {
+    await user.clear()
+    rmSync(folder, { recursive: true })
+  }
+})
+
+const entry = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
+
+test.each([false, true])('says once that the judge is off, and what to do (json: %s)', async (json) => {
+  const folder = mkdtempSync(join(tmpdir(), 'unstuck-judge-off-'))
+  const program = join(folder, 'right.mjs')
+  writeFileSync(program, `import { writeFileSync } from 'node:fs'; writeFileSync('src/work.txt', 'done')`)
+  const user = await openScene(['right'], { commands: { right: [process.execPath, program] } })
+  try {
+    const task = { id: '1', title: 'Do it', instructions: 'Write "done".', commands: ['node check.mjs'] }
+    const file = join(folder, 'tasks.json')
+    writeFileSync(file, JSON.stringify({ version: 1, goal: 'Two', tasks: [task, { ...task, id: '2' }] }))
+    await user.api('/judge', { off: true, by: 'me' })
+    const child = spawn(process.execPath, [entry, 'run', file, ...(json ? ['--json'] : [])], {
+      ...{ cwd: user.root, env: user.environment, stdio: ['ignore', 'pipe', 'pipe'] },
+    })
+    const closed = once(child, 'close')
+    const printed = { out: '', err: '' }
+    child.stdout.on('data', (chunk) => (printed.out += String(chunk)))
+    child.stderr.on('data', (chunk) => (printed.err += String(chunk)))
+    const said = /task [12]: its work waits for its review, and the judge is off: unstuck resume --judge\n/g
+    const place = json ? 'err' : 'out'
+    await until(async () => printed[place].match(said) ?? undefined, 'the reason')
+    await until(async () => {
+      const tasks = (await user.status()).goals.flatMap((goal) => goal.tasks)
+      return tasks.every(({ status }) => status === 'blocked(awaiting_judge)') ? tasks : undefined
+    }, 'both tasks')
+    await user.api('/judge', { off: false, by: 'me' })
+    expect((await closed)[0]).toBe(0)
+    expect(printed[place].match(said)).toHaveLength(1)
+    if (!json) return
+    for (const line of printed.out.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('type')
   } finally {
     await user.clear()
     rmSync(folder, { recursive: true })

@@ -36,7 +36,26 @@ const needsNoFollowing = (goal: GoalView): boolean =>
 interface Follower {
   io: Io
   id: string
+  json: boolean
   client: Client
+  hasSaidJudgeOff: boolean
+}
+
+/**
+ * Says once that the judge is switched off: no event and no question does, so waiting would look like work. Standard output of `--json` has
+ * events and the result alone.
+ */
+const sayJudgeOff = (follower: Follower, { tasks }: GoalView): void => {
+  const waits = tasks.find(
+    ({ status, nextStep }) => status === 'blocked(awaiting_judge)' && nextStep?.owner === 'person',
+  )
+  if (waits?.nextStep == null || follower.hasSaidJudgeOff) return
+  follower.hasSaidJudgeOff = true
+  const { io, json } = follower
+  const now = new Date()
+  const text = `task ${waits.number}: ${safe(waits.nextStep.text)}`
+  if (json) io.error(`${text}\n`)
+  else printLine(io, `${secondText(now.toISOString(), now)} ${text}`)
 }
 
 const reconnect = async (follower: Follower): Promise<Client> => {
@@ -62,15 +81,19 @@ const endedGoal = async (follower: Follower): Promise<GoalView | undefined> => {
   for (;;) {
     const goal = await request<GoalView>(follower, `/goals/${follower.id}`)
     if (needsNoFollowing(goal)) return goal
+    sayJudgeOff(follower, goal)
     // A refused landing changes the reason of the goal and emits no event, so the goal is polled.
     if (!isLanding(goal) || follower.io.signal.aborted) return undefined
     await delay(pollMs, undefined, { signal: follower.io.signal }).catch(() => undefined) // aborted: the loop ends
   }
 }
 
-/** Whether to poll the goal: after events of the goal itself, and after a new stream or a heartbeat (an empty batch). */
+/**
+ * Whether to poll the goal: after events of the goal itself, where its work comes before the judge, and after a new stream or a heartbeat
+ * (an empty batch).
+ */
 const needsPoll = (batch: EventView[]): boolean =>
-  batch.length === 0 || batch.some((event) => event.type.startsWith('goal.'))
+  batch.length === 0 || batch.some(({ type }) => type.startsWith('goal.') || type === 'run.succeeded')
 
 /** Shows the events that arrived after the goal was polled, so that the output includes what led to its final state. */
 const showRest = async (follower: Follower, after: () => number, show: (batch: EventView[]) => void): Promise<void> => {
@@ -109,7 +132,7 @@ export const followGoal = async (
   first: Client,
   { id, json, after: from, noWait = false }: FollowGoalOptions & { id: string },
 ): Promise<GoalView | LimitWait | undefined> => {
-  const follower: Follower = { io, id, client: first }
+  const follower: Follower = { io, id, json, client: first, hasSaidJudgeOff: false }
   const { tasks } = await request<GoalView>(follower, `/goals/${id}`)
   watch(id, () => follower.client)
   const numbers = new Map(tasks.map((task) => [task.id, task.number]))

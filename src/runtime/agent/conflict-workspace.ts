@@ -10,7 +10,8 @@ import { visiblePath } from '../../recovery/policy/fold.ts'
 import { listRuns } from '../../store/run.ts'
 import { getTask } from '../../store/task.ts'
 import type { RunContext } from '../core/run-context.ts'
-import { hasCommits, listChanges } from './progress-summary.ts'
+import { bringFinishedWork } from './finished-work.ts'
+import { listChanges } from './progress-summary.ts'
 
 const mostDiffChars = 200_000
 
@@ -49,15 +50,20 @@ const reportOf = (run: Solved, { conflicts, diff, changes }: { conflicts: string
     `The work alone is in ${diff} as a diff (commit ${run.commit.slice(0, 12)}).`,
   ].join('\n')
 
+/** Otherwise the agent would look for conflict markers, and take the branch without the work for the solution. */
+const goneReport =
+  'The finished work is not in the workspace, because its commit is gone. There are no conflict markers to solve: do the task on the branch as it is now.'
+
 /**
  * Part of phase `prepare`, on a fresh workspace of the commit `base`. Returns the report for the agent; undefined = the task solves no
- * conflict, or the work is gone.
+ * conflict.
  */
 export const mergeConflictingWork = async (runContext: RunContext, base: string): Promise<string | undefined> => {
   const { context, paths } = runContext
   const { files, git } = context.ports
   const run = await workToMerge(runContext)
-  if (run === undefined || !(await hasCommits(context, [run.commit, run.baseCommit]))) return undefined
+  if (run === undefined) return undefined
+  if (!(await bringFinishedWork(context, run))) return goneReport
   const { tree, conflicts } = await git.mergedTree(context.shadow, { commit: run.commit, onto: base })
   const { written } = await git.layOver(context.shadow, {
     snapshot: tree,

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { recoveriesOf } from '../../store/recovery.ts'
 import { getRun } from '../../store/run.ts'
 import type { RunContext } from '../core/run-context.ts'
-import { appendReport, hasCommits } from './progress-summary.ts'
+import { bringFinishedWork } from './finished-work.ts'
+import { appendReport } from './progress-summary.ts'
 
 const mostDiffChars = 200_000
 
@@ -19,7 +20,7 @@ export const reportConflict = async (runContext: RunContext): Promise<void> => {
   )
   const before = open === undefined ? undefined : await getRun(context.db, open.runId)
   if (open === undefined || before === undefined || before.commit === null || before.baseCommit === null) return
-  if (!(await hasCommits(context, [before.baseCommit, before.commit]))) return
+  if (!(await bringFinishedWork(context, before))) return
   const path = join(paths.agentDir, 'earlier.diff')
   const range = { from: before.baseCommit, to: before.commit }
   files.writeFileSync(path, await git.diffText(context.shadow, range, mostDiffChars))

@@ -16,6 +16,7 @@ import { harnessNamed } from '../harness/harness-choice.ts'
 import { repairWorkspace } from './repair-workspace.ts'
 import { effectiveMatcher } from '../core/effective-paths.ts'
 import type { RunContext } from '../core/run-context.ts'
+import { bringFinishedWork } from './finished-work.ts'
 import { earlierReportFile, hasCommits, listChanges } from './progress-summary.ts'
 
 const limited: readonly (string | undefined)[] = ['quota_failure', 'account_limited']
@@ -181,7 +182,12 @@ export const restoreEarlierWork = async (
   const { git } = context.ports
   if (before.baseCommit === null) return nothing
   const snapshot = workOf(before, (await git.listSnapshots(context.shadow, before.id)).at(-1))
-  if (snapshot === null || !(await hasCommits(context, [snapshot, before.baseCommit]))) return nothing
+  if (snapshot === null) return nothing
+  const isHere =
+    snapshot === before.commit
+      ? await bringFinishedWork(context, before)
+      : await hasCommits(context, [snapshot, before.baseCommit])
+  if (!isHere) return nothing
   // In a repository that does not ignore its packages the snapshot holds them. They are left out: the next run installs its own.
   const packages = installedPatterns(before.verdict?.installed ?? []).map((pattern) => pattern.slice(1))
   // Files outside the allowed paths would only be refused again, unless they were allowed meanwhile.

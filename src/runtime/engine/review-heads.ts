@@ -9,6 +9,7 @@ import { mustSucceed, StaleError } from '../../store/db.ts'
 import { reviewTasks } from '../../store/due-tasks.ts'
 import { answerEscalation, pendingEscalationOf } from '../../store/escalation.ts'
 import { getGoal, lockGoal } from '../../store/goal.ts'
+import { withdrawJudgement } from '../../store/judgement.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
@@ -42,6 +43,7 @@ const startAgain = (context: Context, seen: Task, review: TaskReview): Promise<v
     if (task?.version !== seen.version) return
     const question = await pendingEscalationOf(tx, task.id)
     if (question !== undefined) mustSucceed(await answerEscalation(tx, question, 'overtaken'))
+    await withdrawJudgement(tx, task.id, 'the branch has a new commit')
     const payload = { reason: 'review_head_moved', before: seen.review?.head ?? null, head: review.head }
     // What failed was another commit, so the counts begin again.
     mustSucceed(await moveTask(tx, task, 'head_moved', { review, payload, resetBudget: true }))

@@ -9,7 +9,7 @@ import type { Lane, Task } from '../../domain/task.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { lockGoal } from '../../store/goal.ts'
 import { childOf, nextNumber } from '../../store/requeue.ts'
-import { insertTasks, moveTask } from '../../store/task.ts'
+import { getTask, insertTasks, moveTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
 import { continuingTask } from '../core/continuing-task.ts'
 
@@ -26,6 +26,17 @@ export interface AutoFix {
   harness?: string
   /** Of the event on the parent. */
   payload?: Record<string, unknown>
+}
+
+/** The task and those that it continues, the newest first. */
+export const lineOfTask = async (db: Queryable, task: Task): Promise<Task[]> => {
+  const line = [task]
+  for (let at: Task | undefined = task; at?.rework != null;) {
+    at = await getTask(db, at.rework.parent)
+    if (at === undefined || line.some(({ id }) => id === at?.id)) break
+    line.push(at)
+  }
+  return line
 }
 
 /** Why no AutoFix task may be made for this task; undefined = one may. */

@@ -3,7 +3,7 @@
  * weakened its own checks, or is larger than the owner's limits, never lands by itself. What passes them lands in mode `auto`, waits for
  * a reviewer in mode `llm` (review-work.ts), and for a person in mode `human`. A run is claimed once, and its verdict is final.
  */
-import type { JudgeMode, Judgement } from '../../domain/judgement.ts'
+import type { JudgeMode } from '../../domain/judgement.ts'
 import { isEvidence, type Run } from '../../domain/run.ts'
 import { mayStartWork, type Goal } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
@@ -13,7 +13,7 @@ import { weakeningText } from '../../recovery/weakened.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { openEscalation, type NewEscalation } from '../../store/escalation.ts'
 import { getGoal } from '../../store/goal.ts'
-import { insertJudgement, judgementOfCommit } from '../../store/judgement.ts'
+import { insertJudgement, judgementOfHead } from '../../store/judgement.ts'
 import { enqueueMerge } from '../../store/merge.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
 import { judgeRun, unjudgedRuns } from '../../store/run.ts'
@@ -121,16 +121,35 @@ export const escalateWork = async (
   await openEscalation(tx, { id: context.newId('q'), ...question(tried) })
 }
 
-/** This head commit has a verdict, from an earlier run that made the same commit: it counts for this run as well. */
-const repeatVerdict = async (context: Context, tx: Queryable, { task, run }: Work): Promise<void> => {
-  const before: Judgement | undefined = await judgementOfCommit(tx, run)
-  if (before?.verdict === 'approve') return enqueueMerge(tx, context.newId('m'), run)
+/**
+ * This head commit was judged with an earlier run of the task, and is not judged twice: a verdict counts for this run as well, and where
+ * there is none a person decides. The gates see this run all the same, because a reviewed commit may meet another goal branch by now.
+ */
+export const repeatVerdict = async (
+  context: Context,
+  tx: Queryable,
+  { task, run }: Omit<Work, 'goal'>,
+): Promise<void> => {
+  const gates = gateResult(context, { task, run })
+  if (gates.kind === 'rejected') {
+    const { reason } = gates
+    return escalateWork(
+      context,
+      tx,
+      { task, run },
+      { reason, question: (tried) => rejectedQuestion(task, run, reason, tried) },
+    )
+  }
+  const before = await judgementOfHead(tx, run)
+  const isApproved = before?.verdict === 'approve' && (gates.kind === 'passed' || before.decidedBy !== null)
+  if (isApproved) return enqueueMerge(tx, context.newId('m'), run)
   const reason = before?.verdict === 'request_changes' ? before.reason : 'its commit was judged before'
+  const held = gates.kind === 'held' ? gates.held : undefined
   return escalateWork(
     context,
     tx,
     { task, run },
-    { reason, question: (tried) => decideQuestion(task, run, { why: reason, tried }) },
+    { reason, question: (tried) => decideQuestion(task, run, { held, why: reason, tried }) },
   )
 }
 

@@ -17,13 +17,13 @@ import { getTask, moveTask } from '../../store/task.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
 import { resolveOpenOf } from '../core/store-record.ts'
-import { dropRunRef, isOutage, isRefusal, remoteLinkOf, refusalLimit } from '../core/remote-link.ts'
+import { isOutage, isRefusal, remoteLinkOf, refusalLimit } from '../core/remote-link.ts'
 import { escalateUnmergeable, handleFailedChecks, handleMergeConflict } from './unmergeable-entry.ts'
 import { isEntryRetryDue, recordEntryFailure } from './entry-retries.ts'
 import { dropUnusedRunRef, publishesRunRefs } from './run-refs.ts'
 import { goalHead, type MergeAttempt } from './merge-attempt.ts'
 import { restoreGoalBranch } from './ref-guard.ts'
-import { remoteMergeBase, findMergedCommit, pushMerge, fetchGoalBranch } from './remote-merge.ts'
+import { dropMergedRunRefs, remoteMergeBase, findMergedCommit, pushMerge, fetchGoalBranch } from './remote-merge.ts'
 import { verifyRebased } from './reverify.ts'
 
 /** If something else moves the goal branch during each of this many tries, a person is asked. */
@@ -60,10 +60,10 @@ const waitsOf = async (context: Context, { taskId, runId }: MergeEntry): Promise
 const isOver = async (context: Context, wait: Recovery): Promise<boolean> =>
   (await storeNow(context.db)).getTime() >= waitEnd(wait).getTime()
 
-/** Also drops the run's ref on the remote, which is no longer needed once its commit is on the goal branch. */
+/** Also drops the refs on the remote that are no longer needed once the commit is on the goal branch. */
 const recordRemote = async (landing: MergeAttempt, landedCommit: string): Promise<void> => {
   await record(landing, landedCommit)
-  await dropRunRef(landing.context, landing.run.id, landing.entry.commit)
+  await dropMergedRunRefs(landing)
 }
 
 /** Like `landGoalCommand`, for the goal branch on the remote. */

@@ -18,7 +18,7 @@ import { appendEvent } from '../../store/event.ts'
 import { judgementsOf } from '../../store/judgement.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
 import { listRuns } from '../../store/run.ts'
-import { getTask, moveTask } from '../../store/task.ts'
+import { moveTask } from '../../store/task.ts'
 import { lastWords } from '../agent/resume-from.ts'
 import type { Context } from '../core/context.ts'
 import type { ActionOf, ChosenRecovery, RecoveryDecision } from '../core/recovery-record.ts'
@@ -26,7 +26,7 @@ import { chooseStoredRecovery, recordIntent } from '../core/store-record.ts'
 import { triedLines } from '../core/tried.ts'
 import { freeHarnesses } from '../harness/accounts.ts'
 import { harnessesHere } from '../harness/harness-choice.ts'
-import { autoFixRefusal, startAutoFix } from './auto-fix.ts'
+import { autoFixRefusal, lineOfTask, startAutoFix } from './auto-fix.ts'
 import { disagreementQuestion, type BothSides } from './judge-questions.ts'
 
 /** In `priority`, as the tasks that correct work have it: nothing else of the goal helps to finish it. */
@@ -40,17 +40,6 @@ export interface Objected {
   by: string
   points: ReviewPoint[]
   summary: string
-}
-
-/** The task and those that it continues, the newest first. */
-const lineOf = async (db: Queryable, task: Task): Promise<Task[]> => {
-  const line = [task]
-  for (let at: Task | undefined = task; at?.rework != null;) {
-    at = await getTask(db, at.rework.parent)
-    if (at === undefined || line.some(({ id }) => id === at?.id)) break
-    line.push(at)
-  }
-  return line
 }
 
 /** A task that names a model stays with its harness, because another harness does not know that model. */
@@ -72,7 +61,7 @@ export interface ChosenAnswer extends RecoveryDecision {
 /** Reads the store outside of any transaction, and writes nothing. */
 export const chooseForObjection = async (context: Context, objected: Objected): Promise<ChosenAnswer> => {
   const { task, run, by, points, summary, judgement } = objected
-  const line = await lineOf(context.db, task)
+  const line = await lineOfTask(context.db, task)
   const earlier = (
     await judgementsOf(
       context.db,

@@ -10,9 +10,11 @@ import { StaleError } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
 import { ownsMergeEntry } from '../../store/merge-fence.ts'
 import { confirmLeadership } from '../../store/leader.ts'
+import { listRuns } from '../../store/run.ts'
 import type { PushOutcome } from '../../workspace/transport.ts'
 import { goalRef, type Context } from '../core/context.ts'
-import { remoteLinkOf, runRef } from '../core/remote-link.ts'
+import { dropRunRef, remoteLinkOf, runRef } from '../core/remote-link.ts'
+import { lineOfTask } from './auto-fix.ts'
 import type { MergeAttempt } from './merge-attempt.ts'
 
 type Entry = Pick<MergeAttempt, 'context' | 'goal' | 'run' | 'entry'>
@@ -121,4 +123,11 @@ export const pushMerge = async (
       payload: { ref, commit: move.to, detail: pushed.detail, attempt: entry.attempts },
     })
   return pushed
+}
+
+/** The commit of the run, earlier ones of its task that did not fit, and those of the tasks that it continues: nobody merges them any more. */
+export const dropMergedRunRefs = async ({ context, task }: Pick<MergeAttempt, 'context' | 'task'>): Promise<void> => {
+  for (const { id } of await lineOfTask(context.db, task))
+    for (const { id: runId, commit } of await listRuns(context.db, { taskId: id, state: 'success' }))
+      if (commit !== null) await dropRunRef(context, runId, commit)
 }

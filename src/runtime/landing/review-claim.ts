@@ -21,7 +21,7 @@ import { runPaths, type Context } from '../core/context.ts'
 import { freeHarnesses } from '../harness/accounts.ts'
 import { harnessesHere } from '../harness/harness-choice.ts'
 import { judgeWorks } from './judge-hatch.ts'
-import { gateResult, modeOf, judgeableWork, type Work } from './judge.ts'
+import { gateResult, modeOf, judgeableWork, repeatVerdict, type Work } from './judge.ts'
 
 export interface ClaimedReview extends Work {
   judgement: Judgement
@@ -56,8 +56,9 @@ const claimNew = async (context: Context, seen: Run, judge: Judge): Promise<Clai
       ...{ id: context.newId('j'), mode: 'llm', trigger: 'claimed', engineId: judge.engineId, harness },
       ttlSeconds: context.config().lease.ttlSeconds,
     })
-    // Only a run that repeats the commit of an earlier one has none; the judge of the gates decides about it.
-    return judgement === undefined ? undefined : { ...work, run, judgement }
+    if (judgement !== undefined) return { ...work, run, judgement }
+    await repeatVerdict(context, tx, { task: work.task, run })
+    return undefined
   })
 }
 

@@ -20,10 +20,9 @@ import { enqueueMerge } from '../../store/merge.ts'
 import { grantsOfRun } from '../../store/path-grant.ts'
 import { getTask } from '../../store/task.ts'
 import { ask, type AskResult } from '../agent/ask.ts'
-import { hasCommits } from '../agent/progress-summary.ts'
+import { bringFinishedWork } from '../agent/finished-work.ts'
 import type { Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
-import { remoteLinkOf, runRef } from '../core/remote-link.ts'
 import { accountLimitOf } from '../harness/accounts.ts'
 import { escalateWork, type Work } from './judge.ts'
 import { noReviewQuestion, outvotedQuestion } from './judge-questions.ts'
@@ -48,15 +47,6 @@ const diffOf = async (context: Context, { baseCommit, commit }: Run): Promise<Di
   return { text, leftOut: patch.leftOut, size: { files: patch.files.length, lines } }
 }
 
-/** The commit may have been made on another host. */
-const fetchCommit = async (context: Context, { id, commit, baseCommit }: Run): Promise<boolean> => {
-  const wanted = [commit ?? '', baseCommit ?? '']
-  if (await hasCommits(context, wanted)) return true
-  if (context.remote === undefined) return false
-  await remoteLinkOf(context).fetchRefs([runRef(id)])
-  return hasCommits(context, wanted)
-}
-
 type Unanswered = Extract<AskResult<never>, { ok: false }>
 
 const notAsked = (detail: string): Unanswered => ({
@@ -69,7 +59,7 @@ const askReviewer = async (
   claimed: ClaimedReview,
 ): Promise<{ answer: AskResult<ReviewAnswer>; diff: Diff | undefined }> => {
   const { task, run, judgement } = claimed
-  if (!(await fetchCommit(context, run)))
+  if (!(await bringFinishedWork(context, run)))
     return { answer: notAsked(`the commit ${run.commit ?? ''} is not on this host`), diff: undefined }
   const diff = await diffOf(context, run)
   const { timeoutSeconds, model } = context.config().judge

@@ -60,7 +60,8 @@ export const judgeEvents: EventTypes = {
     technical: (p) => `judgement ${payloadText(p, 'number')}, claim ${payloadText(p, 'version')}`,
   },
   'judge.withdrawn': {
-    meaning: 'the work is judged no more, because a person did something else with the task',
+    meaning:
+      'the work is judged no more: a person did something else with the task, or the reviewed branch has a new commit',
     sentence: (p) => `the work is judged no more: ${payloadText(p, 'reason')}`,
     technical: (p) => `judgement ${payloadText(p, 'number')}`,
   },

@@ -74,5 +74,6 @@ it('the story says why a task ended without its work', () => {
     'the task ended because task 4 continues its work',
   )
   expect(cancelledText({ reason: 'policy_violation_rework_suppressed_exhausted' })).toContain('was given up')
+  expect(cancelledText({ reason: 'conflict_autofix_needs_rework_suppressed' })).toContain('did not solve the conflict')
   expect(cancelledText({ by: 'person' })).toBe('the task was cancelled by a person')
 })

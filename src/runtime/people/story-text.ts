@@ -93,6 +93,8 @@ const cancelReasons: Record<string, (payload: Payload) => string> = {
     'the task was given up: it and the tasks that it continued did not pass, and no further one is made',
   policy_violation_rework_suppressed_exhausted: () =>
     'the task was given up: no rule came to allow the paths that it changed',
+  conflict_autofix_needs_rework_suppressed: () =>
+    'the task was given up: it did not solve the conflict, so the task whose work conflicts goes on by itself',
 }
 
 export const cancelledText = (payload: Payload): string => {

@@ -11,6 +11,7 @@ import { recordHead, verdictOn } from '../../store/judged-run.ts'
 import { requireLease, saveRun } from '../../store/run.ts'
 import { recordPrepared } from '../agent/prepared.ts'
 import { makeFreshWorkspace } from '../checks/fresh-workspace.ts'
+import { goalBranch } from '../core/context.ts'
 import { branchHead } from '../core/review-head.ts'
 import { saveProgress, type RunContext } from '../core/run-context.ts'
 import type { PhaseResult } from './phase.ts'
@@ -48,6 +49,13 @@ const subjectOf = async (runContext: RunContext, review: TaskReview): Promise<st
   )
 }
 
+const correctionText = ({ goal }: RunContext, review: TaskReview): string => {
+  if (!('branch' in review)) return 'retry the task of that merge entry'
+  // Not onto its own target: what conflicts may be on the goal branch alone.
+  const rebased = `rebase ${review.branch} onto ${goalBranch(goal.id)}`
+  return goal.repoMode === 'remote' ? `${rebased} and push it again` : rebased
+}
+
 /** A verdict is final for its commit, so asking again would only repeat it. */
 const refuseSecondReview = async ({ context, task }: RunContext, review: TaskReview, commit: string): Promise<void> => {
   const before = await verdictOn(context.db, task, commit)
@@ -68,11 +76,11 @@ const recordSubject = ({ context, run, task }: RunContext, commit: string, base:
 
 /** The changes since the branch left the goal branch, as one commit on top of the goal branch; undefined = there are none. */
 const ontoGoal = async (
-  { context }: RunContext,
+  runContext: RunContext,
   { review, commit, base }: { review: TaskReview; commit: string; base: string },
 ): Promise<string | undefined> => {
-  const { git } = context.ports
-  const { repository, shadow } = context
+  const { repository, shadow, ports } = runContext.context
+  const { git } = ports
   if (await git.isBelow(repository, commit, base)) return undefined
   const common = await git.mergeBase(repository, commit, base)
   if (common === null) throw problem(`${subjectText(review)} has no history in common with the goal branch`)
@@ -89,7 +97,7 @@ const ontoGoal = async (
   const onto = await git.integrate(shadow, { commit: whole, onto: base })
   if (!onto.ok)
     throw problem(
-      `${subjectText(review)} (${commit.slice(0, 12)}) conflicts with the goal branch in ${onto.conflicts.join(', ')}; rebase it and push it again, or cancel the task`,
+      `${subjectText(review)} (${commit.slice(0, 12)}) conflicts with the goal branch in ${onto.conflicts.join(', ')}; ${correctionText(runContext, review)}, or cancel the task`,
     )
   return (await git.treeOf(shadow, onto.commit)) === (await git.treeOf(shadow, base)) ? undefined : onto.commit
 }

@@ -1,0 +1,141 @@
+/** A commit that was judged and comes before the judge once more, on a real store: it is not judged twice, and nobody is left without a way on. */
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { configSchema } from '../../src/config-schema.ts'
+import type { JudgeMode } from '../../src/domain/judgement.ts'
+import { emptyVerdict, type Run, type Verdict } from '../../src/domain/run.ts'
+import type { Task } from '../../src/domain/task.ts'
+import type { Context } from '../../src/runtime/core/context.ts'
+import { followReviewedBranches } from '../../src/runtime/engine/review-heads.ts'
+import { judgeRuns } from '../../src/runtime/landing/judge.ts'
+import { claimReviews } from '../../src/runtime/landing/review-claim.ts'
+import { approveTask } from '../../src/runtime/people/approve.ts'
+import { retryTask } from '../../src/runtime/people/commands.ts'
+import { claimTask } from '../../src/store/claim.ts'
+import { mustSucceed, sql } from '../../src/store/db.ts'
+import { listEscalations } from '../../src/store/escalation.ts'
+import { judgementsOf } from '../../src/store/judgement.ts'
+import { listMerges } from '../../src/store/merge.ts'
+import { finishRun, getRun, saveRun } from '../../src/store/run.ts'
+import { getTask, moveTask } from '../../src/store/task.ts'
+import { openRequeueStore, type RequeueStore } from './requeue-store.ts'
+
+let opened: RequeueStore
+let runs = 0
+beforeAll(async () => {
+  opened = await openRequeueStore()
+})
+afterAll(() => opened.close())
+// The store is shared, because opening one takes seconds: nothing happens to the goals of earlier tests any more.
+beforeEach(() => opened.store.db.query(sql`update goal set state = 'paused' where state = 'active'`))
+
+const head = 'a'.repeat(40)
+const check = {
+  command: 'npm test',
+  source: 'task',
+  exitCode: 0,
+  signal: null,
+  timedOut: false,
+  durationMs: 1,
+} as const
+const verified: Verdict = { ...emptyVerdict, outcome: 'verified', checks: [check], changedPaths: ['src/a.ts'] }
+const weakened: Verdict['weakened'] = [{ kind: 'test removed', path: 'a.test.ts', count: 1, detail: 'one' }]
+
+/** `branch`: the newest commit of the reviewed branch. */
+const contextWith = (branch = head): Context => {
+  const parsed = configSchema.parse({ harness: { x: { command: ['true'] } } })
+  const context = opened.contextOf()
+  return {
+    ...context,
+    ...{
+      config: () => parsed,
+      stateDir: '/nonexistent',
+      at: () => undefined,
+      environment: { PATH: process.env['PATH'] },
+    },
+    ports: { ...context.ports, git: { ...context.ports?.git, readRef: async () => branch } },
+  }
+}
+
+/** A run of the task that succeeds over the head of the branch; each makes a commit of its own. */
+const succeed = async (id: string, verdict: Verdict = verified): Promise<Run> => {
+  const { db } = opened.store
+  const runId = `r-again-${(runs += 1)}`
+  await db.query(sql`update task set ready = (id = ${id}) where state = 'queued'`)
+  await db.transaction((tx) => claimTask(tx, { agentId: 'agent-1', runId, ttlSeconds: 60 }))
+  return db.transaction(async (tx) => {
+    const commit = runs.toString(16).padStart(40, '0')
+    const change = { commit, verdict, baseCommit: 'b'.repeat(40), reviewed: head }
+    const saved = mustSucceed(await saveRun(tx, (await getRun(tx, runId)) as Run, change))
+    const run = mustSucceed(await finishRun(tx, saved, 'succeeded', null))
+    mustSucceed(await moveTask(tx, (await getTask(tx, id)) as Task, 'run_succeeded', { runId }))
+    return run
+  })
+}
+
+const newReview = async (judge: JudgeMode | null, verdict: Verdict = verified) => {
+  const { goal, tasks } = await opened.newGoal()
+  const [task = ''] = tasks
+  const review = JSON.stringify({ branch: 'feature', head })
+  await opened.store.db.query(
+    sql`update task set judge = ${judge}, role = 'judge', review = ${review}::jsonb where id = ${task}`,
+  )
+  return { goal, task, run: await succeed(task, verdict) }
+}
+
+const questionOf = async (goal: string) =>
+  (await listEscalations(opened.store.db, { goalId: goal, pendingOnly: true }))[0]
+const statesOf = async (task: string) => (await judgementsOf(opened.store.db, [task])).map(({ state }) => state)
+const mergesOf = async (goal: string) => (await listMerges(opened.store.db, { goalId: goal })).map(({ runId }) => runId)
+
+it.each(['human', 'llm'] as const)(
+  'a retry does not have a commit judged again, and a person decides (mode %s)',
+  async (mode) => {
+    const context = contextWith()
+    const { goal, task } = await newReview('human')
+    await judgeRuns(context)
+    await retryTask(context, task)
+    await opened.store.db.query(sql`update task set judge = ${mode} where id = ${task}`)
+    const second = await succeed(task)
+    expect(await claimReviews(context, { engineId: 'e-1', working: [] }, 9)).toEqual([])
+    await judgeRuns(context)
+    expect(await statesOf(task)).toEqual(['withdrawn'])
+    expect(await opened.payloads(task, 'judge.review')).toHaveLength(1)
+    const question = await questionOf(goal)
+    expect(question?.happened).toContain('its commit was judged before')
+    expect(question?.choices.map(({ id }) => id)).toContain('approve')
+    await approveTask(context, task)
+    expect(await mergesOf(goal)).toEqual([second.id])
+  },
+)
+
+it('an approval counts for the same commit on a newer goal branch, unless a gate holds what it became there', async () => {
+  const context = contextWith()
+  const { goal, task, run } = await newReview('auto')
+  await judgeRuns(context)
+  expect(await mergesOf(goal)).toEqual([run.id])
+  const again = async (verdict: Verdict): Promise<Run> => {
+    await opened.store.db.query(
+      sql`update task set state = 'queued', block_reason = null, watched_at = null, version = version + 1 where id = ${task}`,
+    )
+    const next = await succeed(task, verdict)
+    await judgeRuns(context)
+    return next
+  }
+  const second = await again(verified)
+  expect(await mergesOf(goal)).toEqual([run.id, second.id])
+  await again({ ...verified, weakened })
+  expect(await mergesOf(goal)).toEqual([run.id, second.id])
+  expect((await questionOf(goal))?.happened).toContain('the work weakened')
+  expect(await statesOf(task)).toEqual(['decided'])
+})
+
+it('a new commit of the branch withdraws the question about the old one, and its judgement', async () => {
+  const { goal, task } = await newReview('human')
+  await judgeRuns(contextWith())
+  await followReviewedBranches(contextWith())
+  expect(await questionOf(goal)).toBeDefined()
+  await followReviewedBranches(contextWith('c'.repeat(40)))
+  expect(await questionOf(goal)).toBeUndefined()
+  expect(await statesOf(task)).toEqual(['withdrawn'])
+  expect(await opened.store.task(task)).toMatchObject({ status: 'queued', review: { head: 'c'.repeat(40) } })
+})
