@@ -86,8 +86,8 @@ const described = (path: string): string => {
   return `${(found.mode & 0o7777).toString(8)} ${digest(content)}`
 }
 
-/** Objects may be added to a repository, our own branches with their logs, and the exports of goals; nothing else. */
-const ours = /^\.git\/(objects|logs)(\/|$)|^\.git\/refs\/heads\/unstuck(\/|$)|^\.unstuck\/loops(\/|$)/
+/** Objects may be added to a repository, our own branches with their logs, and the exports of goals and of the machine; nothing else. */
+const ours = /^\.git\/(objects|logs)(\/|$)|^\.git\/refs\/heads\/unstuck(\/|$)|^\.unstuck\/(loops|context)(\/|$)/
 
 export const picture = (root: string, folder = root): Record<string, string> =>
   Object.assign(

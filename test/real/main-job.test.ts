@@ -121,7 +121,7 @@ const tasks = {
 /** Every file of the checkout but the exports, with its content; git's own folder counts by what a user sees of it: settings and hooks. */
 const contentOf = (folder: string): Map<string, string> => {
   const seen = (path: string): boolean =>
-    !/^\.git\/|^\.unstuck\/loops\//.test(path) || /^\.git\/(?:config|HEAD|hooks\/.*|info\/.*)$/.test(path)
+    !/^\.git\/|^\.unstuck\/(?:loops|context)\//.test(path) || /^\.git\/(?:config|HEAD|hooks\/.*|info\/.*)$/.test(path)
   return new Map(
     readdirSync(folder, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())

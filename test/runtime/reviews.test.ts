@@ -40,9 +40,9 @@ const succeed = async (id: string, reviewed?: string): Promise<Run> => {
     claimTask(tx, { agentId: 'agent-1', runId, ttlSeconds: 60, harnesses: ['x'] }),
   )
   expect(claim?.task.id).toBe(id)
+  // Only a review has a commit that is not its own.
+  const over = (await taskOf(id)).review === null ? null : (reviewed ?? head)
   return db.transaction(async (tx) => {
-    // Only a review has a commit that is not its own.
-    const over = (await taskOf(id)).review === null ? null : (reviewed ?? head)
     const made = { commit: 'c'.repeat(40), reviewed: over }
     const run = mustSucceed(await saveRun(tx, (await getRun(tx, runId)) as Run, made))
     await finishRun(tx, run, 'succeeded', null)

@@ -3,6 +3,7 @@ const continuations: Readonly<Record<string, string>> = {
   needs_rework_in_place_retry: 'it starts again on its own work',
   edited_by_person: 'it starts again with what you changed',
   needs_rework: 'a new task continues its work',
+  conflict_autofix_needs_rework_suppressed: 'the task whose work conflicts is done again instead',
   auto_fix_ended: 'the task that was to correct it ended without a result',
   setup_or_bootstrap_retry_from_blocked: 'its set-up is tried again',
   policy_allowed_paths_adjusted_from_blocked: 'it starts again, and the changed paths are allowed',
