@@ -9,7 +9,10 @@ import { userName } from './user-name.ts'
 
 const mayRevert = async (io: Io, what: string): Promise<boolean> => {
   if (io.prompt === undefined)
-    throw new AppError('USAGE', `${what}: this changes your branch, and nobody is here to confirm it; add --yes`)
+    throw new AppError(
+      'USAGE',
+      `${what}: this changes your branch, and there is no terminal to confirm it on; add --yes`,
+    )
   const typed = await io.prompt.line(`${what}? [y/N] `, io.signal)
   return /^y(es)?$/i.test(typed?.trim() ?? '')
 }

@@ -1,5 +1,5 @@
 /**
- * A judgement: whether finished work may land, and why. It is claimed before anybody looks at the work, and its verdict is final for the
+ * A judgement: whether finished work may land, and why. It is claimed before the review begins, and its verdict is final for the
  * head commit. A claim without a verdict expires and is claimed again with a higher version; a writer with a smaller one writes nothing.
  */
 import type { Spend } from './budget.ts'

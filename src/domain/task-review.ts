@@ -1,5 +1,5 @@
 /**
- * Two kinds of tasks that wait for somebody else: a task of role `judge` reviews work that exists already, and a task that waits for a
+ * Two kinds of tasks that wait for something outside: a task of role `judge` reviews work that exists already, and a task that waits for a
  * link starts when its owner has resolved it. Their rows of the flow table of tasks are here as well.
  */
 import { fromEach } from './flow.ts'

@@ -28,7 +28,7 @@ export const register: Register = (program, act) => {
     .addOption(
       new Option(
         '--judge <mode>',
-        'who decides whether finished work may land, besides its checks: auto = nobody, llm = a reviewer, human = you; the strictest of this, the task and the configuration counts',
+        'who decides whether finished work may land, besides its checks: auto = no one, llm = a reviewer, human = you; the strictest of this, the task and the configuration counts',
       ).choices(['auto', 'llm', 'human']),
     )
     .option('--max-seconds <n>', 'time limit of each run, in seconds', positiveNumber)
