@@ -259,6 +259,8 @@ describe('a task whose work did not pass', () => {
     const given = { kind: 'cancel', reason: 'conflict_autofix_needs_rework_suppressed' }
     expect(decide({ ...solves, past: past('in_place', 5) })).toEqual(given)
     expect(decide({ ...solves, code: 'no_actionable_changes' })).toEqual(given)
+    // There is no way from there to its end: it waits for its rework first.
+    expect(decide({ ...solves, code: 'no_actionable_changes', status: 'failed' }).kind).toBe('park')
   })
 
   it('rework_child_already_exists: is cancelled when another task continues it already', () => {

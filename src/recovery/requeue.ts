@@ -222,8 +222,12 @@ const suppress = (facts: RequeueFacts): RequeueDecision | undefined => {
 }
 
 /** No task continues one that solves a conflict: its parent does the work again, and knows what was merged first. */
-const giveUpConflict = ({ solvesConflict }: RequeueFacts): RequeueDecision | undefined =>
-  solvesConflict ? { kind: 'cancel', reason: 'conflict_autofix_needs_rework_suppressed' } : undefined
+const giveUpConflict = ({ solvesConflict, status, failure }: RequeueFacts): RequeueDecision | undefined => {
+  if (!solvesConflict) return undefined
+  // A task is given up from where its rework waits.
+  if (status === 'failed') return { kind: 'park', reason: failure.failureCode }
+  return { kind: 'cancel', reason: 'conflict_autofix_needs_rework_suppressed' }
+}
 
 /** In order: the first row that gives a decision applies. */
 const rules: readonly Rule[] = [

@@ -86,3 +86,30 @@ it('is solved by the same task: told of the markers, and again when other work h
     /conflict markers are left in list\.txt[^]*conflicting paths: list\.txt/,
   )
 })
+
+/** Solves its conflict by giving up its own work, and does its task when it is asked again. */
+const yielding: FaultAgent = {
+  driver: 'command',
+  program: `
+    const prompt = args.at(-1)
+    if (prompt.includes('## Conflict')) put('list.txt', 'list\\nfirst\\nend\\n')
+    else { ${writer('second', { begun: 'second-begun', go: 'first-landed' })} }`,
+}
+
+it('is not solved by giving up the work: the task is done again, although its check passes without it', async () => {
+  const files = { 'list.txt': 'list\nend\n', 'check.js': 'process.exit(0)' }
+  const config = { maxParallel: 2, requeue: { inPlaceLimit: 0, reworkDepth: 1, failedSeconds: 1, blockedSeconds: 1 } }
+  scene = await openScene({ first: agents['first'] as FaultAgent, yielding }, config, { files })
+  const goal = await scene.goal([
+    { harness: 'first', title: 'Add first' },
+    { harness: 'yielding', title: 'Add second' },
+  ])
+  await scene.waitFor('task 1 is merged', async () =>
+    (await scene.task(goal, 1)).status === 'done' ? true : undefined,
+  )
+  writeFileSync(join(scene.top, 'first-landed'), '')
+  await scene.until(goal, 'ready', 'awaiting_human', 'failed')
+  expect(await scene.questions()).toEqual([])
+  expect(scene.show('list.txt', goal)).toBe('list\nfirst\nsecond\nend')
+  expect(await scene.task(goal, 2)).toMatchObject({ status: 'done', supersededBy: null })
+})

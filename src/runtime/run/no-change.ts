@@ -4,6 +4,7 @@
  * nothing here.
  */
 import { keptVerdict, outcomeOf, isEvidence, type Verdict } from '../../domain/run.ts'
+import { isAutoFix } from '../../domain/rework.ts'
 import { needsNoAgent } from '../../domain/task.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
@@ -155,6 +156,8 @@ export const verifyUnchanged = async (
     await resolveWork(runContext, { satisfied: false, detail: 'the agent again ended without a change' })
     return recover(runContext, unchangedBecause(runContext, because))
   }
+  // Its parent has finished work, which would be lost with it: no check proves that this was right.
+  if (isAutoFix(runContext.task)) return doubt('nothing is left of the work that it corrects')
   if (asked.commands.length === 0)
     return doubt('the task has no check of its own that could show that nothing had to be done')
   const [gone] = dropped
