@@ -157,7 +157,8 @@ export const dueJudgements = async (db: Queryable, { engineId, working }: Judge)
   (
     await db.query<object>(sql`select judgement.* from judgement join task on task.id = judgement.task_id
       join goal on goal.id = judgement.goal_id join run on run.id = judgement.run_id
-      where goal.state = 'active' and task.block_reason = 'awaiting_judge' and task.epoch = run.epoch
+      where goal.state = 'active' and task.block_reason = 'awaiting_judge' and run.epoch > task.count_from_epoch
+        and run.number = (select max(other.number) from run other where other.task_id = task.id and other.state = 'success')
         and not judgement.id in (select jsonb_array_elements_text(${json(working)}::jsonb))
         and (judgement.state = 'waiting' and judgement.retry_at <= unstuck_now()
           or judgement.state = 'claimed' and (judgement.expires_at <= unstuck_now() or judgement.engine_id = ${engineId}))

@@ -388,3 +388,14 @@ it('judges no more what a person has done again', async () => {
   expect(await judgement(run)).toMatchObject({ state: 'withdrawn', verdict: null })
   expect(await judgementsOf(opened.store.db, [task])).toHaveLength(1)
 })
+
+it('asks again about work whose task was started since without a result', async () => {
+  const { task, run } = await newWork('llm')
+  const { db } = opened.store
+  const [claimed] = await claimReviews(contextWith(), engine('e-1'), 9)
+  expect(claimed?.run.id).toBe(run.id)
+  await db.query(sql`update judgement set expires_at = unstuck_now() - interval '1 s' where run_id = ${run.id}`)
+  // A later run failed, and the task went back to the judge with the work that it has.
+  await db.query(sql`update task set epoch = epoch + 1 where id = ${task}`)
+  expect(await claimReviews(contextWith(), engine('e-2'), 9)).toMatchObject([{ judgement: { version: 2 } }])
+})
