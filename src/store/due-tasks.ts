@@ -30,7 +30,7 @@ export const nextRetryAt = async (db: Queryable): Promise<Date | undefined> =>
     )
   )?.at ?? undefined
 
-/** The task has a next step: it is looked at again after the same time. Nobody depends on this, so the version stays. */
+/** The task has a next step: it is looked at again after the same time. No decision depends on this, so the version stays. */
 export const recordWatched = async (tx: Queryable, id: string): Promise<void> => {
   await tx.query(sql`update task set watched_at = unstuck_now() where id = ${id} and watched_at is not null`)
 }

@@ -1,4 +1,4 @@
-/** The commit of a finished run, for whoever continues, merges or reviews it. The run may have been on another host. */
+/** The commit of a finished run, for the run that continues it, its merge or its review. The run may have been on another host. */
 import type { Run } from '../../domain/run.ts'
 import type { Context } from '../core/context.ts'
 import { remoteLinkOf, runRef } from '../core/remote-link.ts'

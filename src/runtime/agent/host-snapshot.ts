@@ -161,7 +161,7 @@ const read = ({ ports: { files }, stateDir }: Given): HostSnapshot | undefined =
   }
 }
 
-/** A snapshot from the future was taken before the clock was set back: nobody knows its age. */
+/** A snapshot from the future was taken before the clock was set back: its age is unknown. */
 const isCurrent = (snapshot: HostSnapshot, fingerprint: string, now: Date): boolean =>
   snapshot.fingerprint === fingerprint &&
   new Date(snapshot.collectedAt) <= now &&

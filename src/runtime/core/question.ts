@@ -211,7 +211,7 @@ const aboutPersonsWork = ({ task, run }: RunContext, { folder }: TakenOver, diag
   }
 }
 
-/** The work is not Unstuck's: whoever owns the branch corrects it there. */
+/** The work is not Unstuck's: the owner of the branch corrects it there. */
 const aboutReviewedWork = (
   { task, run }: RunContext,
   review: TaskReview,

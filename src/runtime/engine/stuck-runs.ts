@@ -1,5 +1,5 @@
 /**
- * A job: ends runs that are out of time and show no sign of life. The limit is that of the run itself with the time of one verification, so
+ * A job: ends runs that are out of time and no longer report anything. The limit is that of the run itself with the time of one verification, so
  * work within its limits is never ended. The run loses its lease, so whatever its executor still writes is refused, and the agent is
  * stopped at the next heartbeat; the task waits for longer than that.
  */

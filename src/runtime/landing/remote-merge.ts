@@ -125,7 +125,7 @@ export const pushMerge = async (
   return pushed
 }
 
-/** The commit of the run, earlier ones of its task that did not fit, and those of the tasks that it continues: nobody merges them any more. */
+/** The commit of the run, earlier ones of its task that did not fit, and those of the tasks that it continues: they are no longer merged. */
 export const dropMergedRunRefs = async ({ context, task }: Pick<MergeAttempt, 'context' | 'task'>): Promise<void> => {
   for (const { id } of await lineOfTask(context.db, task))
     for (const { id: runId, commit } of await listRuns(context.db, { taskId: id, state: 'success' }))

@@ -178,7 +178,7 @@ const unanswered = async (
 ): Promise<void> => {
   const { judgement } = claimed
   const { failures, harness } = judgement
-  // The engine ends, the goal was paused, or the claim is lost: whoever claims the judgement next asks again.
+  // The engine ends, the goal was paused, or the claim is lost: the next holder of the claim asks again.
   if (reason === 'stopped') return
   if (reason === 'account_limit') {
     const limit = await accountLimitOf(context, context.db, harness ?? claimed.run.harness)

@@ -1,4 +1,4 @@
-/** The owner of a task parks it until something is linked, and resolves the link. Nobody else ends this wait. */
+/** The owner of a task parks it until something is linked, and resolves the link. Nothing else ends this wait. */
 import { linkRetry, waitsForLink } from '../../domain/task-review.ts'
 import type { Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
