@@ -36,8 +36,10 @@ let programs: string
 let scene: Scene
 const engines: ChildProcess[] = []
 
-/** At its first start it leaves half of an install and comes to no end; at every other start it is npm. */
+/** At its first install it leaves half of one and comes to no end; at every other start it is npm. */
 const npm = (): string => `#!/bin/sh
+PATH='${process.env.PATH ?? ''}'
+[ "$1" = --version ] && exec npm "$@"
 echo "$PWD" >> '${programs}/starts'
 if mkdir '${programs}/first' 2>/dev/null; then
   mkdir -p node_modules/tiny node_modules/half
@@ -47,7 +49,7 @@ if mkdir '${programs}/first' 2>/dev/null; then
   exec tail -f /dev/null
 fi
 kill -0 "$(cat '${programs}/waits')" 2>/dev/null && touch '${programs}/beside'
-PATH='${process.env.PATH ?? ''}' exec npm "$@"
+exec npm "$@"
 `
 
 const starts = (): string[] => readFileSync(join(programs, 'starts'), 'utf8').trim().split('\n')

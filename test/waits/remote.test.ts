@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -16,10 +17,12 @@ let top: string
 let bare: string
 let url: string
 let stateDir: string
+/** What an address that starts a program would leave. */
+const touched = join(tmpdir(), `unstuck-touched-${process.pid}`)
 
 const agent = `
 import { readFileSync, writeFileSync } from 'node:fs'
-const name = /Make ([\\w.]+)/.exec(readFileSync(0, 'utf8'))[1]
+const name = /Make (\\w+\\.txt)/.exec(readFileSync(0, 'utf8'))[1]
 writeFileSync(name, JSON.stringify({ environment: Object.entries(process.env).filter(([, value]) => value.includes('origin.git')) }))
 `
 
@@ -139,7 +142,7 @@ describe('a repository by URL', () => {
 
 describe('what cannot be meant', () => {
   it.each([
-    [['run', '--repo', 'ext::touch%20/tmp/x', 'x'], 2, 'starts a program'],
+    [['run', '--repo', `ext::touch%20${touched}`, 'x'], 2, 'starts a program'],
     [['status', '--repo=--upload-pack=touch'], 2, 'begins with "-"'],
     [['run', '--repo', '/nowhere/p.git', '--direct', 'x'], 2, '--direct'],
     [['demo', '--repo', '/nowhere/p.git'], 2, 'leave out --repo'],
@@ -161,6 +164,6 @@ describe('what cannot be meant', () => {
     const holding = files
       .map((found) => join(found.parentPath, found.name))
       .filter((path) => readFileSync(path).includes('geheim'))
-    expect([output.includes('geheim'), holding, existsSync('/tmp/x')]).toEqual([false, [], false])
+    expect([output.includes('geheim'), holding, existsSync(touched)]).toEqual([false, [], false])
   })
 })

@@ -149,13 +149,18 @@ const publish = async (context: Context, { goal, tip }: Landed, commit: string):
   )
 }
 
-interface Reverted {
+export interface RevertedTask {
   task: string
   branch: string
   commit: string
 }
 
-const record = async (context: Context, landed: Landed, commit: string, by: string | undefined): Promise<Reverted> => {
+const record = async (
+  context: Context,
+  landed: Landed,
+  commit: string,
+  by: string | undefined,
+): Promise<RevertedTask> => {
   const { goal, task, entry, tip } = landed
   await context.db.transaction(async (tx) => {
     await recordRevert(tx, entry, commit)
@@ -172,7 +177,7 @@ const record = async (context: Context, landed: Landed, commit: string, by: stri
   return { task: task.id, branch: goal.targetBranch, commit }
 }
 
-export const revertTask = async (context: Context, id: string, by: string | undefined): Promise<Reverted> => {
+export const revertTask = async (context: Context, id: string, by: string | undefined): Promise<RevertedTask> => {
   const landed = await landedWork(context, id)
   const { goal, task, entry } = landed
   const earlier = await earlierRevert(context, landed)
