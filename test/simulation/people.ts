@@ -218,13 +218,24 @@ const decideOne =
     decideWork(world, { ...asked, choices: asked.choices.filter((choice) => choice.kind === kind) }, dice)
   }
 
-/** Off for a while; nobody leaves it so, or the goals would never end. */
-const switchOff = (world: World, dice: Dice): void => {
-  const by = 'Ada'
-  ask(world, 'the judge is switched off', ({ context }) => setJudge(context, { off: true, by }))
-  world.scheduler.after(dice.int(5_000, 240_000), () =>
-    ask(world, 'the judge is switched on', ({ context }) => setJudge(context, { off: false, by })),
+const by = 'Ada'
+
+/** Said again after a crash, which may have lost it. */
+const switchOn = (world: World): void =>
+  ask(world, 'the judge is switched on', ({ context }) =>
+    setJudge(context, { off: false, by }).catch((error: unknown) => {
+      world.scheduler.after(700, () => switchOn(world))
+      throw error
+    }),
   )
+
+/** Off for a while, from when it was heard; nobody leaves it so, or the goals would never end. */
+const switchOff = (world: World, dice: Dice): void => {
+  const offMs = dice.int(5_000, 240_000)
+  ask(world, 'the judge is switched off', ({ context }) => {
+    world.scheduler.after(offMs, () => switchOn(world))
+    return setJudge(context, { off: true, by })
+  })
 }
 
 /** Whoever works on a branch that is reviewed goes on. */

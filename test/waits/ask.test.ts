@@ -272,7 +272,7 @@ test('a question that a crash interrupted is ended and counted once, and does no
   const asked = ask(dead, request({ attempts: 1 })).catch(() => undefined)
   await until('its start', () => starts() === 1)
   const again = await ask(await scene.restarted(), request({ attempts: 1 }))
-  expect(again).toMatchObject({ ok: false, reason: 'stopped', attempts: 0 })
+  expect(again).toMatchObject({ ok: false, reason: 'harness_failed', attempts: 0 })
   expect(leftRunning()).toEqual([])
   expect(starts()).toBe(1)
   expect((await scene.run()).spend.tokens).toBe(110)

@@ -267,8 +267,9 @@ const answerOf = async <T>(runContext: AskContext, request: AskRequest<T>): Prom
   }
   const refused = await refusal(runContext, name)
   if (refused !== undefined) return [notLaunched(refused, model), name]
+  // The caller goes on: `stopped` would make a judge ask the same question again at once, without end.
   if (used >= request.attempts)
-    return [notLaunched(failed('stopped', 'the engine ended while it was asked, and no attempt is left'), model), name]
+    return [notLaunched(failed('harness_failed', 'the engine ended each time it was asked'), model), name]
   const answered = await askAgent(runContext, request, { chosen, key, used })
   if (answered.outcome.ok) writeCachedAnswer(context, key, answered.outcome.raw, run.id)
   return [answered, name]
