@@ -58,7 +58,10 @@ describe('work that is larger than the limits', () => {
       lines: 7,
       limits: [{ setting: 'change.maxFiles', limit: 2 }],
     })
-    expect((await scene.events(goal, 'judge.review')).map(({ payload }) => payload.verdict)).toEqual(['ask_person'])
+    expect((await scene.events(goal, 'judge.review')).map(({ payload }) => payload.verdict)).toEqual([
+      ...['ask_person', 'approve'],
+    ])
+    expect(await scene.recoveries(goal)).toEqual([])
   })
 
   test('is asked about by its lines, in the owner’s own folder too, and never with -1', async () => {
