@@ -75,17 +75,22 @@ export const goalAction = (kind: BoardGoal['actions'][number], { id, state }: Bo
 const hint = { name: 'hint', max: 1000 }
 
 /** An edit is a form of its own; see parts/edit.tsx. */
-export const taskAction = (kind: Exclude<RemainingAction, 'edit'>, { id }: Pick<BoardTask, 'id'>): PageAction => {
+export const taskAction = (
+  kind: Exclude<RemainingAction, 'edit'>,
+  { id, run }: Pick<BoardTask, 'id' | 'run'>,
+): PageAction => {
   const plain = { command: `unstuck ${kind} ${id}`, path: `/tasks/${id}/${kind}` }
+  // The work that the page shows; other work is refused.
+  const decision = { ...by, ...(run === null || run.commit === null ? {} : { commit: run.commit }) }
   switch (kind) {
     case 'approve':
-      return { ...plain, label: 'Approve', body: by, tone: 'main' }
+      return { ...plain, label: 'Approve', body: decision, tone: 'main' }
     case 'reject':
       return {
         ...plain,
         label: 'Reject',
         command: `unstuck reject ${id} --note "…"`,
-        body: by,
+        body: decision,
         field: { name: 'note', label: 'What has to be corrected', max: 1000, required: true },
       }
     case 'give-back':

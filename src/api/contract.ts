@@ -134,8 +134,11 @@ export const retryRequest = z
     ...actor,
   })
   .default({})
+/** The beginning of the commit that the person looked at; other work is refused. */
+const seenCommit = { commit: string.max(64).exactOptional() }
+export const approveRequest = z.strictObject({ ...seenCommit, ...actor }).default({})
 /** `note`: what has to be corrected. */
-export const rejectRequest = z.strictObject({ note: said, ...actor })
+export const rejectRequest = z.strictObject({ note: said, ...seenCommit, ...actor })
 /** Each field that is present replaces the value of the task. */
 export const editRequest = z.strictObject({
   title: title.exactOptional(),

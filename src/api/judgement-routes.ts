@@ -13,8 +13,8 @@ export const judgementRoutes = {
   ),
   approveTask: change(
     '/tasks/:id/approve',
-    'Lets finished work land as it is, although it would not by itself',
-    contract.actorRequest,
+    'Lets finished work land as it is, although it would not by itself; `commit` is the one that was looked at, and other work is refused',
+    contract.approveRequest,
     taskSchema,
   ),
   rejectTask: change(

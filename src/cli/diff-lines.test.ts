@@ -5,7 +5,7 @@ import { createPaint } from './render.ts'
 
 const view = (diff: string, more: Partial<DiffView> = {}): DiffView => ({
   ...{ run: 'r-1', source: 'workspace', files: [{ path: 'a.sql', kind: 'modified' }], fileCount: 1, diff },
-  ...{ leftOut: [], cut: false, ...more },
+  ...{ commit: null, leftOut: [], cut: false, decisions: [], ...more },
 })
 
 const patch = `diff --git a/a.sql b/a.sql
@@ -32,6 +32,21 @@ test('control characters and right-to-left marks of an agent are spelled out', (
   expect(diffLines(createPaint(false), view(hostile)).at(-1)).toBe(
     '+<U+001B>[2Jred<U+001B>[0m if (<U+202E>user<U+2066>) <U+200B>x<U+2028>',
   )
+})
+
+test('names the commit, and how to decide about exactly that', () => {
+  const [approve, reject] = [
+    'unstuck approve t-1 --commit abcdef123456',
+    'unstuck reject t-1 --commit abcdef123456 --note "…"',
+  ]
+  const decisions = [
+    { label: 'Approve the work as it is', command: approve },
+    { label: 'Reject the work', command: reject },
+  ]
+  const commit = 'abcdef1234567890'
+  const lines = diffLines(createPaint(false), view(patch, { source: 'commit', commit, decisions }))
+  expect(lines[0]).toBe('Run r-1 changed 1 file, committed as abcdef123456.')
+  expect(lines.slice(-2)).toEqual([`Approve the work as it is: ${approve}`, `Reject the work: ${reject}`])
 })
 
 test('reports an empty change, a shortened diff, and files that are not shown', () => {

@@ -41,12 +41,14 @@ const painter = (paint: Paint): ((text: string) => string) => {
 export const diffLines = (paint: Paint, view: DiffView): string[] => {
   if (view.fileCount === 0) return [paint.dim(`Run ${view.run} changed no files.`)]
   const files = `${view.fileCount} ${view.fileCount === 1 ? 'file' : 'files'}`
+  const commit = view.commit === null ? '' : ` as ${view.commit.slice(0, 12)}`
   return [
-    paint.dim(`Run ${view.run} changed ${files}, ${sources[view.source]}.`),
+    paint.dim(`Run ${view.run} changed ${files}, ${sources[view.source]}${commit}.`),
     ...view.diff.replace(/\n$/, '').split('\n').map(painter(paint)),
     ...(view.cut ? [paint.warn('The rest is not shown, because the diff is larger than 1 MiB.')] : []),
     ...(view.leftOut.length === 0
       ? []
       : [paint.warn(`Files not shown, because they are too large or too many: ${named(view.leftOut)}`)]),
+    ...view.decisions.map(({ label, command }) => `${label}: ${command}`),
   ]
 }

@@ -1,7 +1,8 @@
 /** The work of `approve`, `reject`, `retry`, `cancel`, `pause` and `resume`. */
-import type { Goal, JudgeSwitch, Task } from '../api/contract.ts'
+import type { Escalation, Goal, JudgeSwitch, Run, Task } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command-options.ts'
+import type { Client } from './engine/client.ts'
 import { connectToExisting } from './engine/connect.ts'
 import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
@@ -57,18 +58,61 @@ const requireTask = (id: string, done: string): void => {
     )
 }
 
-export const approveCommand = (io: Io, id: string, options: JsonOption): Promise<number> => {
-  requireTask(id, 'approved')
-  return change(io, id, { verb: 'approve', body: { by: userName() }, ...options })
+export interface ApproveOptions extends JsonOption {
+  commit?: string
 }
 
-export interface RejectOptions extends JsonOption {
+/** The finished work that the task waits with. Undefined = it waits with none. */
+const waitingWork = async (client: Client, id: string): Promise<Run | undefined> => {
+  const questions = await client.all<Escalation>('/escalations?state=pending')
+  const runId = questions.find(({ taskId }) => taskId === id)?.runId ?? null
+  return runId === null ? undefined : client.get<Run>(`/runs/${runId}`)
+}
+
+const afterDecision: Partial<Record<Task['status'], string>> = {
+  'blocked(awaiting_judge)': 'it is merged next',
+  done: 'the task is done',
+  'blocked(needs_rework)': 'a new task corrects it by your note',
+  'blocked(awaiting_human)': 'no further correction is tried; "unstuck status" shows what you can do',
+  queued: 'the task is retried with your note',
+}
+
+interface Decision extends ApproveOptions {
+  verb: 'approve' | 'reject'
+  note?: string
+}
+
+/** Without `--commit`, exactly the work is decided about that waits now; the line names it. */
+const decide = async (io: Io, id: string, { verb, commit, json, ...body }: Decision): Promise<number> => {
+  const client = await connectToExisting(io)
+  const work = await waitingWork(client, id)
+  const about = commit ?? work?.commit ?? null
+  const task = await client.post<Task>(`/tasks/${id}/${verb}`, {
+    ...{ by: userName(), ...body },
+    ...(about === null ? {} : { commit: about }),
+  })
+  if (json === true) printJson(io, task)
+  else {
+    const what = work?.commit == null ? 'the work' : `commit ${work.commit.slice(0, 12)}`
+    const done = verb === 'approve' ? 'Approved' : 'Rejected'
+    const next = afterDecision[task.status] ?? `the task is ${task.status}`
+    printLine(io, `${done} ${what} of ${task.id} "${safe(task.title)}"; ${next}.`)
+  }
+  return exitCodes.ok
+}
+
+export const approveCommand = (io: Io, id: string, options: ApproveOptions): Promise<number> => {
+  requireTask(id, 'approved')
+  return decide(io, id, { verb: 'approve', ...options })
+}
+
+export interface RejectOptions extends ApproveOptions {
   note: string
 }
 
-export const rejectCommand = (io: Io, id: string, { note, ...options }: RejectOptions): Promise<number> => {
+export const rejectCommand = (io: Io, id: string, options: RejectOptions): Promise<number> => {
   requireTask(id, 'rejected')
-  return change(io, id, { verb: 'reject', body: { note, by: userName() }, ...options })
+  return decide(io, id, { verb: 'reject', ...options })
 }
 
 export const cancelCommand = (io: Io, id: string, options: JsonOption): Promise<number> =>

@@ -541,7 +541,7 @@ test('of twenty answers at once exactly one wins', async () => {
 
 test('the change of a run is its commit, and while an agent works what its folder holds', async () => {
   const done = await scene.api<DiffView>(filled('/runs/{run}/diff'))
-  expect(done).toMatchObject({ source: 'commit', fileCount: 1, leftOut: [], cut: false })
+  expect(done).toMatchObject({ source: 'commit', fileCount: 1, leftOut: [], cut: false, decisions: [] })
   expect(done.diff).toContain(`diff --git a/${done.files[0]?.path} b/${done.files[0]?.path}`)
   const begun = await scene.call(
     post(

@@ -211,6 +211,43 @@ it('asks a person where a path rule says so, and lands exactly what was approved
   await expect(rejectTask(context, task, { note: 'no' })).rejects.toThrow('no finished work that waits for a rejection')
 })
 
+it('decides only about the commit that the person looked at', async () => {
+  const { goal, task, run } = await newWork('human')
+  const context = contextWith()
+  await judgeRuns(context)
+  const question = await questionOf(goal)
+  const sha = (run.commit ?? '').slice(0, 12)
+  expect(question?.choices.slice(0, 2).map(({ command }) => command)).toEqual([
+    `unstuck approve ${task} --commit ${sha}`,
+    `unstuck reject ${task} --commit ${sha} --note "…"`,
+  ])
+  await expect(approveTask(context, task, { commit: 'it' })).rejects.toMatchObject({ code: 'INPUT_INVALID' })
+  const other = { commit: 'd'.repeat(40) }
+  const message = `commit dddddddddddd is not what task 1 "Task 1" waits with, but ${sha}; look at that first: unstuck diff ${run.id}`
+  await expect(approveTask(context, task, other)).rejects.toMatchObject({ code: 'STALE', message })
+  await expect(rejectTask(context, task, { note: 'no', ...other })).rejects.toMatchObject({ code: 'STALE', message })
+  expect(await statusOf(task)).toBe('blocked(awaiting_human)')
+  await approveTask(context, task, { commit: run.commit?.toUpperCase() })
+  expect(await listMerges(opened.store.db, { goalId: goal })).toMatchObject([{ commit: run.commit }])
+})
+
+it('leaves work alone about which another question is asked by now', async () => {
+  const { goal, task } = await newWork('human')
+  const context = contextWith()
+  await judgeRuns(context)
+  const first = await questionOf(goal)
+  await retryTask(context, task)
+  const run = await succeed(task)
+  await judgeRuns(context)
+  const before = { question: first?.id }
+  const refused = { code: 'STALE', message: expect.stringContaining('was replaced by another one') }
+  await expect(approveTask(context, task, before)).rejects.toMatchObject(refused)
+  await expect(rejectTask(context, task, { note: 'no', ...before })).rejects.toMatchObject(refused)
+  expect(await statusOf(task)).toBe('blocked(awaiting_human)')
+  await approveTask(context, task, { question: (await questionOf(goal))?.id })
+  expect(await listMerges(opened.store.db, { goalId: goal })).toMatchObject([{ commit: run.commit }])
+})
+
 it('has work corrected by the note of a person who rejects it', async () => {
   const { goal, task } = await newWork('human')
   const context = contextWith()

@@ -85,7 +85,7 @@ export const openTestStore = async (): Promise<Store> => {
       mustSucceed(await finishRun(tx, run, commit === undefined ? 'failed' : 'succeeded', null))
       const task = mustSucceed(await moveTask(tx, await taskOf2(tx, id), 'escalated', { runId }))
       const offered = {
-        approve: approveChoice,
+        approve: (task: string) => approveChoice(task, { commit: commit ?? null }),
         retry: retryChoice,
         cancel: cancelChoice,
         resume: () => resumeChoice(task.goalId),

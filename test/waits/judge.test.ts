@@ -6,7 +6,7 @@ import type { ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import type { ExplainView, Judgement } from '../../src/api/contract.ts'
+import type { DiffView, ExplainView, Judgement, Run } from '../../src/api/contract.ts'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 import { killable } from '../support/killable.ts'
 
@@ -104,7 +104,16 @@ test('three tasks: an objection is corrected, a rejection too, and garbage is no
     return tasks.find(({ rework, status }) => rework?.parent === held.id && status === 'blocked(awaiting_human)')
   })
   expect(corrected.instructions).toContain('ann objects')
-  await scene.post(`/tasks/${corrected.id}/approve`, { by: 'ann' })
+  const [run] = (await scene.get<Run[]>(`/runs?task=${corrected.id}`)).slice(-1)
+  const { decisions } = await scene.get<DiffView>(`/runs/${run?.id}/diff`)
+  const flag = `--commit ${run?.commit?.slice(0, 12)}`
+  expect(decisions.map(({ command }) => command)).toEqual([
+    ...[`unstuck approve ${corrected.id} ${flag}`, `unstuck reject ${corrected.id} ${flag} --note "…"`],
+  ])
+  await expect(scene.post(`/tasks/${corrected.id}/approve`, { commit: '0'.repeat(40) })).rejects.toThrow(
+    'is not what task',
+  )
+  await scene.post(`/tasks/${corrected.id}/approve`, { commit: run?.commit, by: 'ann' })
 
   const unclear = await scene.waitFor('a person is asked about the third', async () =>
     (await scene.questions()).find(({ question }) => question.includes('could not be reviewed')),

@@ -30,6 +30,7 @@ export const taskView = z.strictObject({
     .strictObject({
       ...{ id: id('r'), number: count, state: z.enum(runStates), phase: z.enum(runPhases), startedAt: time },
       endedAt: time.nullable(),
+      commit: text.nullable(),
       outcome: outcome.nullable(),
       /** Where a run of a loop is; null = the task is no loop. */
       loop: loopState
@@ -159,6 +160,8 @@ export const diff = z.strictObject({
   run: id('r'),
   /** Where the change was read: `workspace` = its present state, `none` = no change could be read. */
   source: z.enum(['commit', 'workspace', 'collected', 'snapshot', 'none']),
+  /** Of the source `commit`. */
+  commit: text.nullable(),
   /** At most 1,000. */
   files: z.array(z.strictObject({ path: text, kind: z.enum(['added', 'modified', 'deleted', 'mode', 'type']) })),
   fileCount: count,
@@ -167,6 +170,8 @@ export const diff = z.strictObject({
   /** Files that are too large or too many for the patch. */
   leftOut: names,
   cut: z.boolean(),
+  /** While a person is asked about exactly this change: the commands that decide about it. */
+  decisions: z.array(z.strictObject({ label: text, command: text })),
 })
 export type DiffView = z.infer<typeof diff>
 

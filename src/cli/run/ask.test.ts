@@ -34,6 +34,7 @@ const play = async (keys: string[] | undefined, refuse = false) => {
     '/escalations?goal=g-1&state=pending': () => open,
     '/runs/r-1/diff': () => ({
       ...{ run: 'r-1', source: 'workspace', files: [], fileCount: 1, leftOut: [], cut: false },
+      ...{ commit: null, decisions: [] },
       diff: '@@ -0,0 +1 @@\n+new line\n',
     }),
     '/runs/r-1/log?launch=0&stdout=0&stderr=0': () => ({

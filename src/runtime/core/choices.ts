@@ -1,5 +1,6 @@
 /** The choices of a question as records: the label of a button, its effect, and the command with the same effect. */
 import type { Choice, ChoiceInput } from '../../domain/escalation.ts'
+import type { Run } from '../../domain/run.ts'
 
 /** The task or goal that a question is about. */
 type Id = string
@@ -104,19 +105,26 @@ export const takeOverChoice = (task: Id, runId: string): Choice => ({
   input: null,
 })
 
-export const approveChoice = (task: Id): Choice => ({
+/** With the commit that the question is about, so that nothing else is decided by the command. Work in place has none. */
+const ofCommit = ({ commit }: Pick<Run, 'commit'>): string =>
+  commit === null ? '' : ` --commit ${commit.slice(0, 12)}`
+
+export const approveCommand = (task: Id, work: Pick<Run, 'commit'>): string =>
+  `unstuck approve ${task}${ofCommit(work)}`
+
+export const approveChoice = (task: Id, work: Pick<Run, 'commit'>): Choice => ({
   ...{ id: 'approve', kind: 'approve' },
   label: 'Approve the work as it is',
   effect: 'The finished work is merged as it is.',
-  command: `unstuck approve ${task}`,
+  command: approveCommand(task, work),
   input: null,
 })
 
-export const rejectChoice = (task: Id): Choice => ({
+export const rejectChoice = (task: Id, work: Pick<Run, 'commit'>): Choice => ({
   ...{ id: 'reject', kind: 'reject' },
   label: 'Reject the work',
   effect: 'The work does not land; it is corrected by what you write, and judged again.',
-  command: `unstuck reject ${task} --note "…"`,
+  command: `unstuck reject ${task}${ofCommit(work)} --note "…"`,
   input: input('note', 'What has to be corrected', { required: true }),
 })
 

@@ -4,7 +4,7 @@ import type { Run, Weakening } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
 import { visiblePath } from '../../recovery/policy/fold.ts'
-import { approveChoice, cancelChoice, hintChoice, takeOverChoice } from './choices.ts'
+import { approveChoice, approveCommand, cancelChoice, hintChoice, takeOverChoice } from './choices.ts'
 import { missingChecks } from '../../recovery/review/judge-mode.ts'
 import { questionWithTried } from './tried.ts'
 import { unapprovedWeakenings, weakenedQuestion, weakeningReason } from './weakened-question.ts'
@@ -56,10 +56,10 @@ const sizeQuestion = (task: Task, run: Run, large: Oversized, tried: string[]): 
     question: questionWithTried(happened, tried),
     details: [
       ...sizeLines(large),
-      `To look at the work: unstuck restore ${run.id} --into <folder>. To merge exactly this work: unstuck approve ${id}.`,
+      `To look at the work: unstuck diff ${run.id}. To merge exactly this work: ${approveCommand(id, run)}.`,
       `To have it done differently: unstuck retry ${id} --hint "…".`,
     ].join('\n'),
-    choices: [approveChoice(id), hintChoice(id), takeOverChoice(id, run.id), cancelChoice(id)],
+    choices: [approveChoice(id, run), hintChoice(id), takeOverChoice(id, run.id), cancelChoice(id)],
   }
 }
 
@@ -78,9 +78,9 @@ const missingQuestion = (
     question: questionWithTried(happened, tried),
     details: [
       missingLine(task),
-      `To look at the work: unstuck diff ${run.id}. To merge exactly this work: unstuck approve ${id}.`,
+      `To look at the work: unstuck diff ${run.id}. To merge exactly this work: ${approveCommand(id, run)}.`,
     ].join('\n'),
-    choices: [approveChoice(id), hintChoice(id), takeOverChoice(id, run.id), cancelChoice(id)],
+    choices: [approveChoice(id, run), hintChoice(id), takeOverChoice(id, run.id), cancelChoice(id)],
   }
 }
 

@@ -3,7 +3,7 @@ import { withEdit, type Task } from '../../domain/task.ts'
 import type { Run, Weakening } from '../../domain/run.ts'
 import { unnamedWeakenings } from '../../recovery/named-by-task.ts'
 import { weakeningText } from '../../recovery/weakened.ts'
-import { approveChoice, cancelChoice, hintChoice } from './choices.ts'
+import { approveChoice, approveCommand, cancelChoice, hintChoice } from './choices.ts'
 import { questionWithTried } from './tried.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
 
@@ -40,9 +40,9 @@ export const weakenedQuestion = (
     ...(held.length > mostListed ? [`- and ${held.length - mostListed} more`] : []),
     'The agent was asked to restore this and did not.',
     `To look at the work: unstuck restore ${run.id} --into <folder>. To read what the agent wrote: unstuck logs ${run.id}`,
-    `To merge exactly this work: unstuck approve ${task.id}. To have it done differently: unstuck retry ${task.id} --hint "…".`,
+    `To merge exactly this work: ${approveCommand(task.id, run)}. To have it done differently: unstuck retry ${task.id} --hint "…".`,
   ].join('\n'),
   happened: happenedText(task, held),
   tried,
-  choices: [approveChoice(task.id), hintChoice(task.id), cancelChoice(task.id)],
+  choices: [approveChoice(task.id, run), hintChoice(task.id), cancelChoice(task.id)],
 })

@@ -60,7 +60,12 @@ export const decideQuestion = (
   const happened = `${named(task)} is finished and changes ${filesText(run)}; it lands only if you approve it${because}.`
   return {
     ...about(task, run, { happened, tried, details: [...checkLines(run), ...lookLines(run)] }),
-    choices: [approveChoice(task.id), rejectChoice(task.id), takeOverChoice(task.id, run.id), cancelChoice(task.id)],
+    choices: [
+      approveChoice(task.id, run),
+      rejectChoice(task.id, run),
+      takeOverChoice(task.id, run.id),
+      cancelChoice(task.id),
+    ],
   }
 }
 
@@ -83,7 +88,7 @@ export const outvotedQuestion = (
       tried,
       details: [...said, ...pointLines(points), ...checkLines(run), ...lookLines(run)],
     }),
-    choices: [approveChoice(task.id), rejectChoice(task.id), cancelChoice(task.id)],
+    choices: [approveChoice(task.id, run), rejectChoice(task.id, run), cancelChoice(task.id)],
   }
 }
 
@@ -96,7 +101,7 @@ export const noReviewQuestion = (
   const happened = `${named(task)} could not be reviewed: ${reason}.`
   return {
     ...about(task, run, { happened, tried, details: [...checkLines(run), ...lookLines(run)] }),
-    choices: [approveChoice(task.id), askAgainChoice(task.id), rejectChoice(task.id), cancelChoice(task.id)],
+    choices: [approveChoice(task.id, run), askAgainChoice(task.id), rejectChoice(task.id, run), cancelChoice(task.id)],
   }
 }
 
@@ -131,6 +136,6 @@ export const disagreementQuestion = (
         ...lookLines(run),
       ],
     }),
-    choices: [approveChoice(task.id), hintChoice(task.id), retryChoice(task.id), cancelChoice(task.id)],
+    choices: [approveChoice(task.id, run), hintChoice(task.id), retryChoice(task.id), cancelChoice(task.id)],
   }
 }

@@ -212,9 +212,11 @@ const decideAboutWork = async (
   text: string,
 ): Promise<void> => {
   const task = question.taskId ?? ''
-  if (kind === 'approve') await approveTask(context, task, { by })
-  else if (kind === 'reject') await rejectTask(context, task, { note: text, by })
-  else await askReviewerAgain(context, task)
+  // Another question may be about other work.
+  const seen = { question: question.id }
+  if (kind === 'approve') await approveTask(context, task, { by, ...seen })
+  else if (kind === 'reject') await rejectTask(context, task, { note: text, by, ...seen })
+  else await askReviewerAgain(context, task, seen)
 }
 
 const carryOut = async (

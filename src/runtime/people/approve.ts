@@ -26,8 +26,48 @@ interface Decided {
   judgement: Judgement | undefined
 }
 
+/** What the person had in view; each part that is given must still be what the task waits with. */
+interface Seen {
+  /** The beginning of the commit. */
+  commit?: string | undefined
+  /** Id of the question. */
+  question?: string | undefined
+}
+
+const shortest = 7
+
+/** The work may change between the look at it and the answer. What a review task brings also has the name of the commit that it reviews. */
+const refuseOtherWork = ({ task, run, question }: Pick<Decided, 'task' | 'run' | 'question'>, seen: Seen): void => {
+  const name = `task ${task.number} "${task.title}"`
+  if (seen.question !== undefined && seen.question !== question.id)
+    throw new AppError(
+      'STALE',
+      `question ${seen.question} about ${name} was replaced by another one; to see it: unstuck answer ${task.id}`,
+    )
+  if (seen.commit === undefined) return
+  const wanted = seen.commit.toLowerCase()
+  if (!/^[0-9a-f]+$/.test(wanted) || wanted.length < shortest)
+    throw new AppError(
+      'INPUT_INVALID',
+      `commit: ${JSON.stringify(seen.commit.slice(0, 80))} is not the beginning of a commit id; give at least ${shortest} of its hexadecimal digits`,
+    )
+  if (run.commit === null)
+    throw new AppError('INPUT_INVALID', `commit: ${name} worked in your folder and has no commit; leave it out`)
+  if (run.commit.startsWith(wanted) || run.reviewed?.startsWith(wanted) === true) return
+  throw new AppError(
+    'STALE',
+    `commit ${wanted.slice(0, 12)} is not what ${name} waits with, but ${run.commit.slice(0, 12)}; look at that first: unstuck diff ${run.id}`,
+  )
+}
+
+interface Wanted extends Seen {
+  kind: ChoiceKind
+  /** What the person gives. */
+  what: string
+}
+
 /** The finished work that the open question of the task is about. Throws if the question does not offer this choice. */
-const decidedWork = async (tx: Queryable, id: string, kind: ChoiceKind, what: string): Promise<Decided> => {
+const decidedWork = async (tx: Queryable, id: string, { kind, what, ...seen }: Wanted): Promise<Decided> => {
   const task = await taskNamed(tx, id)
   const goal = await goalNamed(tx, task.goalId)
   const question = await pendingEscalationOf(tx, id)
@@ -35,22 +75,24 @@ const decidedWork = async (tx: Queryable, id: string, kind: ChoiceKind, what: st
   if (question === undefined || run === undefined || !offersChoice(question, kind))
     throw new AppError(
       'ILLEGAL',
-      `task ${id} has no finished work that waits for ${what}; "unstuck status" shows what waits for you`,
+      `task ${task.number} "${task.title}" is ${task.status}, and has no finished work that waits for ${what}; "unstuck status" shows what waits for you`,
     )
+  refuseOtherWork({ task, run, question }, seen)
   if (goalEnded(goal.state))
     throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}, so no work of it can land`)
   return { goal, task, run, question, judgement: await judgementOfRun(tx, run.id) }
 }
 
-/** Name of the person. */
-interface By {
+interface Decision extends Seen {
+  /** Name of the person. */
   by?: string | undefined
 }
 
 /** Exactly that commit is merged. */
-export const approveTask = async (context: Context, id: string, { by }: By = {}): Promise<Task> => {
+export const approveTask = async (context: Context, id: string, { by, ...seen }: Decision = {}): Promise<Task> => {
   await context.db.transaction(async (tx) => {
-    const { goal, task, run, question, judgement } = await decidedWork(tx, id, 'approve', 'an approval')
+    const wanted: Wanted = { kind: 'approve', what: 'an approval', ...seen }
+    const { goal, task, run, question, judgement } = await decidedWork(tx, id, wanted)
     movedOrThrow(await answerEscalation(tx, question, 'approve'))
     if (judgement?.state === 'asked') {
       const decidedBy = actorName(by)
@@ -66,6 +108,8 @@ export const approveTask = async (context: Context, id: string, { by }: By = {})
   return taskNamed(context.db, id)
 }
 
+const rejection = { kind: 'reject', what: 'a rejection' } as const
+
 /** The note is an objection like a reviewer's: a new task corrects the work by it, and its work is judged again. */
 const correctByNote = async (context: Context, seen: Decided, given: { note: string; by: string }): Promise<void> => {
   const { task, run, judgement } = seen
@@ -75,7 +119,7 @@ const correctByNote = async (context: Context, seen: Decided, given: { note: str
   const objected = { judgement: judged, task, run, by, points, summary: '' }
   const answer = await chooseForObjection(context, objected)
   await context.db.transaction(async (tx) => {
-    const now = await decidedWork(tx, task.id, 'reject', 'a rejection')
+    const now = await decidedWork(tx, task.id, rejection)
     if (now.task.version !== task.version || now.question.id !== seen.question.id)
       throw new AppError(
         'STALE',
@@ -92,21 +136,32 @@ const correctByNote = async (context: Context, seen: Decided, given: { note: str
 }
 
 /** Rejects finished work with a note that says what to correct. */
-export const rejectTask = async (context: Context, id: string, { note, by }: By & { note: string }): Promise<Task> => {
+export const rejectTask = async (
+  context: Context,
+  id: string,
+  { note, by, ...seen }: Decision & { note: string },
+): Promise<Task> => {
   const text = hintText(context, note)
   if (text === null) throw new AppError('INPUT_INVALID', 'note: it is empty; say what has to be corrected')
-  const seen = await decidedWork(context.db, id, 'reject', 'a rejection')
+  const work = await decidedWork(context.db, id, { ...rejection, ...seen })
   // Work in place has no commit that a new task could begin with: the task itself continues in the folder.
-  if (seen.goal.repoMode === 'direct') await retryTask(context, id, { hint: text, by, choice: 'reject' })
-  else await correctByNote(context, seen, { note: text, by: actorName(by) })
+  if (work.goal.repoMode === 'direct')
+    await retryTask(context, id, {
+      ...{ hint: text, by, choice: 'reject' },
+      before: async (tx) => (await decidedWork(tx, id, { ...rejection, question: work.question.id })).task,
+    })
+  else await correctByNote(context, work, { note: text, by: actorName(by) })
   context.wake()
   return taskNamed(context.db, id)
 }
 
 /** Has the reviewer asked about the same work once more. */
-export const askReviewerAgain = async (context: Context, id: string): Promise<Task> => {
+export const askReviewerAgain = async (context: Context, id: string, seen: Seen = {}): Promise<Task> => {
   await context.db.transaction(async (tx) => {
-    const { goal, task, run, question, judgement } = await decidedWork(tx, id, 'ask_again', 'another review')
+    const { goal, task, run, question, judgement } = await decidedWork(tx, id, {
+      ...{ kind: 'ask_again', what: 'another review' },
+      ...seen,
+    })
     if (judgement === undefined) throw new AppError('ILLEGAL', `the work of task ${id} was never reviewed`)
     movedOrThrow(await answerEscalation(tx, question, 'ask_again'))
     const change = { retryAt: await storeNow(tx), failures: 0, reason: 'a person had the reviewer asked again' }

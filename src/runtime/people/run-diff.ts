@@ -2,9 +2,11 @@
  * The changes of a run, for a person: its commit, else its workspace now, else the collected tree, else the newest snapshot. Redacted and
  * bounded, because an agent decides what they contain.
  */
+import type { Choice } from '../../domain/escalation.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { Run } from '../../domain/run.ts'
 import { installedPatterns } from '../../recovery/install.ts'
+import { pendingEscalationOf } from '../../store/escalation.ts'
 import type { Patch } from '../../workspace/patch.ts'
 import { readPrepared } from '../agent/prepared.ts'
 import { copiedPatterns } from '../checks/fresh-workspace.ts'
@@ -17,11 +19,15 @@ export interface RunDiff extends Omit<Patch, 'text'> {
   run: string
   /** Where the changes were read; `none` = there are none. */
   source: DiffSource
+  /** Of the source `commit`. */
+  commit: string | null
   diff: string
   /** `diff` is not complete. */
   cut: boolean
   /** How many files changed; `files` and `wasLeftOut` name at most 1,000 each. */
   fileCount: number
+  /** While a person is asked about exactly this change: the commands that decide about it. */
+  decisions: Pick<Choice, 'label' | 'command'>[]
 }
 
 const mostChars = 1024 * 1024
@@ -61,16 +67,27 @@ const bounded = (text: string): { diff: string; cut: boolean } =>
     ? { diff: text, cut: false }
     : { diff: text.slice(0, text.lastIndexOf('\n', mostChars) + 1), cut: true }
 
+const decisionsOn = async ({ db }: Context, run: Run): Promise<RunDiff['decisions']> => {
+  const question = await pendingEscalationOf(db, run.taskId)
+  if (question?.runId !== run.id) return []
+  const about = question.choices.filter(({ kind }) => kind === 'approve' || kind === 'reject')
+  return about.map(({ label, command }) => ({ label, command }))
+}
+
 export const readRunDiff = async (context: Context, run: Run, goal: Goal): Promise<RunDiff> => {
-  const none: RunDiff = { run: run.id, source: 'none', files: [], fileCount: 0, diff: '', leftOut: [], cut: false }
+  const none: RunDiff = {
+    ...{ run: run.id, source: 'none', commit: null, files: [], fileCount: 0, diff: '', leftOut: [], cut: false },
+    decisions: await decisionsOn(context, run),
+  }
   const found = run.baseCommit === null ? undefined : await changeOf(context, run, goal)
   if (found === undefined || run.baseCommit === null) return none
   const { git, processes } = context.ports
   const patch = await git.readPatch(context.shadow, { from: run.baseCommit, to: found.to }, limits)
   const clean = (text: string): string => processes.redactText(text, context.environment)
   return {
-    run: run.id,
+    ...none,
     source: found.source,
+    commit: found.source === 'commit' ? found.to : null,
     files: patch.files.slice(0, mostNamed).map(({ path, kind }) => ({ path: clean(path), kind })),
     fileCount: patch.files.length,
     leftOut: patch.leftOut.slice(0, mostNamed).map(clean),

@@ -110,6 +110,7 @@ const shownRun = (run: Run | undefined) =>
     : {
         ...{ id: run.id, number: run.number, state: run.state, phase: run.phase, startedAt: run.startedAt },
         endedAt: run.endedAt,
+        commit: run.commit,
         outcome: run.verdict?.outcome ?? null,
         notes: run.verdict?.notes ?? [],
         loop: run.loop && shownLoop(run.loop),
