@@ -127,7 +127,7 @@ const limitsShape = {
     .meta({ meaning: 'Maximum cost of all runs of a goal together.' }),
   hourTokens: limitOrNone('tokens').exactOptional().meta({
     meaning:
-      'Maximum number of tokens that all runs of this repository use in an hour. At the limit no task starts until enough of them are older; a run that has begun goes on.',
+      'Maximum number of tokens that all runs and reviews of this repository use in an hour. At the limit no task starts until enough of them are older; a run that has begun goes on.',
     environment: 'HOURLY_TOKEN_LIMIT',
   }),
 }

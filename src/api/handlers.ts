@@ -54,7 +54,8 @@ import {
   pageOfRuns,
   pageOfTasks,
 } from '../store/page.ts'
-import { getRun, listRuns } from '../store/run.ts'
+import { getRun } from '../store/run.ts'
+import { spentSince } from '../store/spent.ts'
 import { getTask } from '../store/task.ts'
 import { listSnapshots, restoreSnapshot } from '../workspace/snapshot.ts'
 import type { Conforming, Handlers } from './call.ts'
@@ -141,20 +142,12 @@ const explain = async (context: Context, id: string): Promise<ExplainView> => {
   return { title: `Goal "${goal.title}": ${goal.state}`, lines: [...lines, ...questionStory(open)] }
 }
 
-const metrics = async ({ db }: Context) => {
-  const runs = await listRuns(db, {})
-  const sum = (of: (run: Run) => number): number => runs.reduce((total, run) => total + of(run), 0)
-  return {
-    at: (await storeNow(db)).toISOString(),
-    ...(await countAll(db)),
-    recovery: await recoverySummary(db),
-    spent: {
-      tokens: sum((run) => run.spend.tokens),
-      costUsd: sum((run) => run.spend.costUsd),
-      seconds: sum((run) => run.spend.seconds),
-    },
-  }
-}
+const metrics = async ({ db }: Context) => ({
+  at: (await storeNow(db)).toISOString(),
+  ...(await countAll(db)),
+  recovery: await recoverySummary(db),
+  ...(await spentSince(db)),
+})
 
 const lists = (context: Context) =>
   ({

@@ -109,8 +109,21 @@ const addWork = async (registry: Registry, db: Queryable): Promise<void> => {
   gauge(registry, shaped('queue_ready_tasks', 'Queued tasks that may start.'), plain(queue.ready))
   gauge(registry, shaped('queue_oldest_seconds', 'Time for which the first of them waits.'), plain(queue.oldestSeconds))
   gauge(registry, shaped('runs', 'Runs by state.', 'state'), work.runs)
-  counter(registry, shaped('tokens_total', 'Tokens of all runs, without cached input.', 'harness'), work.tokens)
-  counter(registry, shaped('cost_usd_total', 'Cost of all runs in US dollars.', 'harness'), work.usd)
+  counter(
+    registry,
+    shaped(
+      'tokens_total',
+      'Tokens of runs (work) and of reviewers (review), without cached input.',
+      'harness',
+      'purpose',
+    ),
+    work.tokens,
+  )
+  counter(
+    registry,
+    shaped('cost_usd_total', 'Cost of runs (work) and of reviewers (review) in US dollars.', 'harness', 'purpose'),
+    work.usd,
+  )
   // Without a finished task there is no share, and a gauge of 0 would say that a person was asked about all.
   const share = shaped('autonomy_ratio', 'Share of the finished tasks about which no person was asked.')
   if (finished.all > 0) gauge(registry, share, plain((finished.all - finished.asked) / finished.all))

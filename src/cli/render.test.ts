@@ -23,11 +23,17 @@ it('counts a recovery in progress neither as helpful nor as useless', () => {
       waiting: [],
     },
     recovered: (['success', 'success', 'failed', 'acting', 'acting', 'acting'] as const).map(recovery),
-    ...{ reworked: [], retrying: [], suggestions: [], spent: { tokens: 0, costUsd: 0, seconds: 0 } },
+    ...{ reworked: [], retrying: [], suggestions: [], spent: { tokens: 900, costUsd: 0.5, seconds: 90 } },
+    spentOnReviews: { tokens: 0, costUsd: 0, seconds: 0 },
   }
   const lines = reportLines(createPaint(false), report)
   expect(lines).toContain('Recoveries: 2 helped, 3 in progress, 1 did not help')
   expect(lines.some((line) => line.startsWith('Continued'))).toBe(false)
+  expect(lines.at(-1)).toMatch(/^Spent: 900 tokens/)
+  const spentOnReviews = { tokens: 200, costUsd: 0.1, seconds: 30 }
+  expect(reportLines(createPaint(false), { ...report, spentOnReviews }).at(-1)).toMatch(
+    /^ {2}of this on reviews: 200 tokens, 0\.10 US dollars/,
+  )
   const reworked = [{ task: 't-1', child: 't-2', title: '[Rework] Make it', because: 'npm test: exit 1' }]
   expect(reportLines(createPaint(false), { ...report, reworked })).toEqual(
     expect.arrayContaining(['Continued by a new task: 1', '  [Rework] Make it [t-2]: npm test: exit 1']),

@@ -189,4 +189,5 @@ export const reportLines = (paint: Paint, report: ReportView): string[] => [
       ]),
   ...suggestionLines(paint, report.suggestions),
   `Spent: ${spentText(report.spent)}`,
+  ...(report.spentOnReviews.seconds === 0 ? [] : [`  of this on reviews: ${spentText(report.spentOnReviews)}`]),
 ]

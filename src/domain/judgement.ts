@@ -5,6 +5,9 @@
 import type { Spend } from './budget.ts'
 import { fromEach, type Flow } from './flow.ts'
 
+/** What a reviewer is asked about, as the events of the question say. */
+export const reviewPurpose = 'finished work'
+
 /** From the least to the most strict. `auto`: the gates alone. `llm`: also a reviewer. `human`: also a person. */
 export const judgeModes = ['auto', 'llm', 'human'] as const
 export type JudgeMode = (typeof judgeModes)[number]
@@ -71,6 +74,8 @@ export interface Judgement {
   /** The person who decided. */
   decidedBy: string | null
   spend: Spend
+  /** When the reviewer was last asked; null = no reviewer was. */
+  spentAt: Date | null
   createdAt: Date
   changedAt: Date
   decidedAt: Date | null

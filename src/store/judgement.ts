@@ -208,7 +208,7 @@ export const addJudgementSpend = async (tx: Queryable, { id }: Judgement, spend:
   await tx.query(sql`update judgement set spend = jsonb_build_object(
       'tokens', (spend->>'tokens')::float8 + ${spend.tokens}::float8,
       'costUsd', (spend->>'costUsd')::float8 + ${spend.costUsd}::float8,
-      'seconds', (spend->>'seconds')::float8 + ${spend.seconds}::float8)
+      'seconds', (spend->>'seconds')::float8 + ${spend.seconds}::float8), spent_at = unstuck_now()
     where id = ${id}`)
 }
 

@@ -4,6 +4,7 @@
  */
 import { families } from '../domain/family.ts'
 import { firstRow, json, sql, type Queryable, type Sql } from './db.ts'
+import { spentByHarness } from './spent.ts'
 
 /** One time series: its labels and its value. */
 export interface Sample {
@@ -132,6 +133,7 @@ export interface WorkNumbers {
   merges: Sample[]
   /** Live and expired, by `lane`. */
   leases: Sample[]
+  /** By `harness`, and by `purpose`: `work` or `review`. */
   tokens: Sample[]
   usd: Sample[]
   /** Tasks that may start, and the seconds for which the first of them has waited. */
@@ -157,8 +159,7 @@ export const workNumbers = async (db: Queryable): Promise<WorkNumbers> => {
   const leases = await db.query<Row>(sql`
     select lane, case when expires_at < unstuck_now() then 'expired' else 'live' end as state, count(*)::float8 as n
     from lease group by 1, 2 order by 1, 2`)
-  const spent = await db.query<Row>(sql`
-    select harness, sum((spend ->> 'tokens')::float8) as tokens, sum((spend ->> 'costUsd')::float8) as usd from run group by 1 order by 1`)
+  const spent = (await spentByHarness(db)).map((row): Row => ({ ...row }))
   const queue = await one(
     db,
     sql`select count(*)::float8 as n, coalesce(extract(epoch from unstuck_now() - min(changed_at)), 0)::float8 as oldest

@@ -30,6 +30,7 @@ import { migration as review } from './migrations/0024-review.ts'
 import { migration as jobs } from './migrations/0025-jobs.ts'
 import { migration as recent } from './migrations/0026-recent.ts'
 import { migration as due } from './migrations/0027-due.ts'
+import { migration as spent } from './migrations/0028-spent.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -58,6 +59,7 @@ export const migrations: readonly string[] = [
   jobs,
   recent,
   due,
+  spent,
 ]
 
 const uniqueViolation = '23505'

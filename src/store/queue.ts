@@ -1,8 +1,9 @@
 /** What the queued tasks of a store compete for, besides areas, engines and accounts: slots of lanes, the reserve for features, tokens. */
 import type { LaneLease } from '../domain/claimability.ts'
-import { hourTokensReached, type HourTokens, type LaunchTokens } from '../domain/hour-tokens.ts'
+import { hourTokensReached, type HourTokens } from '../domain/hour-tokens.ts'
 import type { Task } from '../domain/task.ts'
 import { fromRow, sql, type Queryable } from './db.ts'
+import { tokensOfLastHour } from './spent.ts'
 
 /** Every lease with its lane and the name of its task, in the order of the slots. */
 export const laneLeases = async (db: Queryable): Promise<LaneLease[]> =>
@@ -16,21 +17,6 @@ export const waitingFeatures = async (db: Queryable): Promise<Pick<Task, 'harnes
   db.query<Pick<Task, 'harness' | 'model'>>(
     sql`select distinct harness, model from task where state = 'queued' and ready and lane = 'feature' order by harness, model`,
   )
-
-/**
- * The tokens of every launch that ended within the last hour by the store's clock. A launch stores when it started and how long
- * it took; it cannot have ended after its run.
- */
-const tokensOfLastHour = async (db: Queryable): Promise<LaunchTokens[]> =>
-  db.query<LaunchTokens & object>(sql`
-    select tokens, ended_at + interval '1 hour' as until from (
-      select (launch -> 'spend' ->> 'tokens')::float8 as tokens,
-        least((launch ->> 'startedAt')::timestamptz + make_interval(secs => (launch -> 'spend' ->> 'seconds')::float8),
-          run.ended_at, unstuck_now()) as ended_at
-      from run cross join jsonb_array_elements(run.launches) as launch
-      where (run.ended_at is null or run.ended_at > unstuck_now() - interval '1 hour')
-        and (launch -> 'spend' ->> 'tokens')::float8 > 0
-    ) as spent where ended_at > unstuck_now() - interval '1 hour' order by ended_at`)
 
 /** Whether the ceiling of tokens per hour is reached now. Without a limit nothing is read. */
 export const hourTokensNow = async (db: Queryable, limit: number | undefined): Promise<HourTokens | undefined> =>

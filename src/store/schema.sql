@@ -240,6 +240,7 @@ create table judgement (
   created_at timestamp with time zone not null default unstuck_now(),
   changed_at timestamp with time zone not null default unstuck_now(),
   decided_at timestamp with time zone,
+  spent_at timestamp with time zone,
   constraint judgement_pkey PRIMARY KEY (id),
   constraint judgement_run_id_key UNIQUE (run_id),
   constraint judgement_task_id_commit_key UNIQUE (task_id, commit),
@@ -254,6 +255,7 @@ create table judgement (
 );
 CREATE INDEX judgement_of_goal ON public.judgement USING btree (goal_id, number);
 CREATE INDEX judgement_open ON public.judgement USING btree (task_id) WHERE (state = ANY (ARRAY['claimed'::text, 'waiting'::text, 'asked'::text]));
+CREATE INDEX judgement_spent ON public.judgement USING btree (spent_at) WHERE (spent_at IS NOT NULL);
 
 create table leader (
   name text not null,
@@ -644,3 +646,19 @@ create view agent_view as
         END AS state
    FROM (agent
      LEFT JOIN engine ON ((engine.id = agent.engine_id)));
+
+create view spent_view as
+ SELECT 'work'::text AS purpose,
+    run.goal_id,
+    run.harness,
+    run.spend,
+    COALESCE(run.ended_at, run.started_at) AS at
+   FROM run
+UNION ALL
+ SELECT 'review'::text AS purpose,
+    judgement.goal_id,
+    judgement.harness,
+    judgement.spend,
+    judgement.spent_at AS at
+   FROM judgement
+  WHERE (judgement.spent_at IS NOT NULL);

@@ -111,7 +111,7 @@ test('recoveries are counted per class and family, with the time they took and w
     [`wasted_tokens_total${family}}`]: 500,
     [`wasted_cost_usd_total${family}}`]: 0.5,
     [`wasted_tokens_total{class="test_failed",family="none"}`]: 500,
-    [`tokens_total{harness="codex"}`]: 1000,
+    [`tokens_total{harness="codex",purpose="work"}`]: 1000,
     [`tasks{state="failed"}`]: 1,
     [`leases{lane="feature",state="live"}`]: 1,
     [`agents{state="busy"}`]: 1,

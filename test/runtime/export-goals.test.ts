@@ -231,6 +231,28 @@ test('usage.jsonl has a line per turn of a loop, when it ends, and what was spen
   expect(text('usage.jsonl')).toBe(before)
 })
 
+test('usage.jsonl has a line for each question to a reviewer of finished work, and for no other question', async () => {
+  await agents(db, 'a1')
+  await activeGoal(db, 'g', [{}])
+  const { run } = await claimed(db, 'a1')
+  const asked = async (type: string, purpose: string, tokens: number): Promise<void> => {
+    const payload = { purpose, harness: 'y', model: 'm-2', tokens, costUsd: 0.5, ms: 4000, attempts: 1 }
+    await appendEvent(db, { type, goalId: 'g', taskId: 'g-t1', runId: run.id, payload })
+  }
+  await asked('ask.answered', 'paths outside the task', 1)
+  await asked('ask.failed', 'finished work', 20)
+  await asked('ask.answered', 'finished work', 30)
+  await job(contextOf())
+  const line = {
+    ...{ kind: 'review', iteration: 1, role: 'judge', runner: 'y', model: 'm-2', duration_ms: 4000, cost_usd: 0.5 },
+    ...{ run_id: run.id, timestamp: expect.any(String) },
+  }
+  expect(linesIn('usage.jsonl')).toEqual([
+    { ...line, usage: { tokens: 20, agent_seconds: 4 } },
+    { ...line, usage: { tokens: 30, agent_seconds: 4 } },
+  ])
+})
+
 test('the six recovery events have the fields of the founding document at the top level', async () => {
   await activeGoal(db, 'g', [{}])
   const command = 'bun install'

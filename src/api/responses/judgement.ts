@@ -31,6 +31,7 @@ export const judgementSchema = z.strictObject({
   model: text.nullable(),
   decidedBy: text.nullable(),
   spend,
+  spentAt: time.nullable(),
   createdAt: time,
   changedAt: time,
   decidedAt: time.nullable(),

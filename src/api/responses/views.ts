@@ -133,7 +133,10 @@ export const metrics = z.strictObject({
     /** Mean time from such a question to its answer. */
     resolutionSeconds: z.number().nullable(),
   }),
+  /** With reviews. */
   spent: spend,
+  /** The part of it that reviewers of finished work used. */
+  spentOnReviews: spend,
 })
 export type Metrics = z.infer<typeof metrics>
 export const log = z.strictObject({
@@ -212,7 +215,10 @@ export const reportSchema = z.strictObject({
   reworked: z.array(z.strictObject({ task: text, child: text, title: text, because: text })),
   retrying: z.array(z.strictObject({ task: text, title: text, at: time, reason: text })),
   suggestions,
+  /** With reviews. */
   spent: spend,
+  /** The part of it that reviewers of finished work used. */
+  spentOnReviews: spend,
 })
 export type ReportView = z.infer<typeof reportSchema>
 export const doctorSchema = z.strictObject({

@@ -109,14 +109,14 @@ export const takeOverChoice = (task: Id, runId: string): Choice => ({
 const ofCommit = ({ commit }: Pick<Run, 'commit'>): string =>
   commit === null ? '' : ` --commit ${commit.slice(0, 12)}`
 
-export const approveCommand = (task: Id, work: Pick<Run, 'commit'>): string =>
+export const commandToApprove = (task: Id, work: Pick<Run, 'commit'>): string =>
   `unstuck approve ${task}${ofCommit(work)}`
 
 export const approveChoice = (task: Id, work: Pick<Run, 'commit'>): Choice => ({
   ...{ id: 'approve', kind: 'approve' },
   label: 'Approve the work as it is',
   effect: 'The finished work is merged as it is.',
-  command: approveCommand(task, work),
+  command: commandToApprove(task, work),
   input: null,
 })
 

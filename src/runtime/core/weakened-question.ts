@@ -3,7 +3,7 @@ import { withEdit, type Task } from '../../domain/task.ts'
 import type { Run, Weakening } from '../../domain/run.ts'
 import { unnamedWeakenings } from '../../recovery/named-by-task.ts'
 import { weakeningText } from '../../recovery/weakened.ts'
-import { approveChoice, approveCommand, cancelChoice, hintChoice } from './choices.ts'
+import { approveChoice, commandToApprove, cancelChoice, hintChoice } from './choices.ts'
 import { questionWithTried } from './tried.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
 
@@ -40,7 +40,7 @@ export const weakenedQuestion = (
     ...(held.length > mostListed ? [`- and ${held.length - mostListed} more`] : []),
     'The agent was asked to restore this and did not.',
     `To look at the work: unstuck restore ${run.id} --into <folder>. To read what the agent wrote: unstuck logs ${run.id}`,
-    `To merge exactly this work: ${approveCommand(task.id, run)}. To have it done differently: unstuck retry ${task.id} --hint "…".`,
+    `To merge exactly this work: ${commandToApprove(task.id, run)}. To have it done differently: unstuck retry ${task.id} --hint "…".`,
   ].join('\n'),
   happened: happenedText(task, held),
   tried,

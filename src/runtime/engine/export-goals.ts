@@ -40,10 +40,12 @@ import { ignoreAllIn, isOwnPlace, replaceFile } from '../core/owner-export.ts'
 import type { Leadership } from './leadership.ts'
 import {
   endedTurnLine,
+  isReview,
   escalationText,
   eventLine,
   metricsLine,
   proposalIn,
+  reviewLine,
   runEndLines,
   shownQuestion,
   stateText,
@@ -90,14 +92,17 @@ const runEnded = ['run.succeeded', 'run.failed', 'run.cancelled']
 const turnStarted = 'loop.turn_started'
 
 /** The line that an event of a run adds to `usage.jsonl`; undefined = it is another event. */
-const usageLineOf = (run: ExportedRun | undefined, { type, at, payload }: StoredEvent): string | undefined => {
+const usageLineOf = (run: ExportedRun | undefined, event: StoredEvent): string | undefined => {
+  const { type, at, payload } = event
   if (run === undefined) return undefined
+  if (isReview(event)) return reviewLine(run, event)
   return type === turnStarted ? endedTurnLine(run, Number(payload['launch']), at) : runEndLines(run, at)
 }
 
 /** The lines of these events of a goal in `usage.jsonl`. */
 const usageOf = async ({ db }: Context, events: readonly StoredEvent[], tally: RecoveryTally): Promise<string> => {
-  const isOfUsage = ({ type }: StoredEvent): boolean => type === turnStarted || runEnded.includes(type)
+  const isOfUsage = (event: StoredEvent): boolean =>
+    event.type === turnStarted || runEnded.includes(event.type) || isReview(event)
   const ids = events.filter(isOfUsage).flatMap(({ runId }) => runId ?? [])
   const runs = new Map((await exportedRuns(db, ids)).map((run) => [run.id, run]))
   const lines = events.map((event) => {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Choice, ChoiceKind, Escalation } from '../../domain/escalation.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { Spend } from '../../domain/budget.ts'
+import { reviewPurpose } from '../../domain/judgement.ts'
 import { isSameTurn, spendOfLaunches, type Launch } from '../../domain/run.ts'
 import { recoveryMetrics, type RecoveryTally } from '../../domain/recovery-metrics.ts'
 import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
@@ -132,6 +133,29 @@ export const endedTurnLine = (run: ExportedRun, nextLaunch: number, at: Date): s
     run.launches.findLast(({ number, turn }) => number < nextLaunch && turn !== undefined),
     { at, sessionId: null },
   )
+
+/** Whether the event is the end of a question to a reviewer. */
+export const isReview = ({ type, payload }: Pick<StoredEvent, 'type' | 'payload'>): boolean =>
+  (type === 'ask.answered' || type === 'ask.failed') && payload['purpose'] === reviewPurpose
+
+/** What a reviewer of the work of this run used, which is not part of the run. */
+export const reviewLine = (
+  { id, number }: Pick<ExportedRun, 'id' | 'number'>,
+  { at, payload }: StoredEvent,
+): string => {
+  const [tokens, costUsd, ms] = [payload['tokens'], payload['costUsd'], payload['ms']].map(Number)
+  return lineOf({
+    timestamp: at.toISOString(),
+    kind: 'review',
+    iteration: number,
+    role: 'judge',
+    duration_ms: ms,
+    runner: payload['harness'],
+    model: payload['model'] ?? null,
+    ...spendFields({ tokens: tokens ?? 0, costUsd: costUsd ?? 0, seconds: (ms ?? 0) / 1000 }),
+    run_id: id,
+  })
+}
 
 /** The line of `usage.jsonl` with what the proposals of a goal have come to so far. */
 export const metricsLine = (goalId: string, at: Date, tally: RecoveryTally): string =>

@@ -14,7 +14,7 @@ import { judgementOfRun } from '../../store/judgement.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
 import { listRuns } from '../../store/run.ts'
 import { moveTask } from '../../store/task.ts'
-import { approveChoice, approveCommand, cancelChoice, hintChoice, retryChoice } from '../core/choices.ts'
+import { approveChoice, commandToApprove, cancelChoice, hintChoice, retryChoice } from '../core/choices.ts'
 import type { Context } from '../core/context.ts'
 import { chooseStoredRecovery, failOpenRecoveries, recordIntent } from '../core/store-record.ts'
 import { questionWithTried, triedLines } from '../core/tried.ts'
@@ -70,7 +70,7 @@ const objectionTold = async (tx: Queryable, task: Task, run: Run): Promise<Told>
     details: [
       ...pointLines(points),
       ...(summary === '' ? [] : [summary]),
-      `To look at the work: unstuck diff ${run.id}. To merge exactly this work: ${approveCommand(task.id, run)}.`,
+      `To look at the work: unstuck diff ${run.id}. To merge exactly this work: ${commandToApprove(task.id, run)}.`,
       keptText(run),
     ].join('\n'),
   }

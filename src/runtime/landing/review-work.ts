@@ -2,7 +2,7 @@
  * Asks a reviewer about finished work, read-only, and stores the verdict. The reviewer can only answer: what is written, merged or asked is
  * decided here, and the gates were passed before. Without an answer that counts nothing is approved.
  */
-import type { ReviewPoint, Risk } from '../../domain/judgement.ts'
+import { reviewPurpose, type ReviewPoint, type Risk } from '../../domain/judgement.ts'
 import { emptyVerdict, type Run } from '../../domain/run.ts'
 import { isAutoFix } from '../../domain/rework.ts'
 import { messageOf } from '../../errors.ts'
@@ -69,7 +69,7 @@ const askReviewer = async (
     ...(isAutoFix(task) ? { corrects: task.rework?.because ?? '' } : {}),
   })
   const answer = await ask(askContextOf(context, claimed), {
-    ...{ purpose: 'finished work', prompt, schema: reviewAnswerSchema, timeoutMs: timeoutSeconds * 1000, attempts: 2 },
+    ...{ purpose: reviewPurpose, prompt, schema: reviewAnswerSchema, timeoutMs: timeoutSeconds * 1000, attempts: 2 },
     // An answer that did not count is not read again.
     input: { commit: run.commit, failures: judgement.failures },
     ...(judgement.harness === null ? {} : { harness: judgement.harness }),

@@ -1,8 +1,6 @@
-/** Parts of the report: what was recovered, continued by new tasks, and spent since a time. */
-import { addSpend, noSpend } from '../../domain/budget.ts'
+/** Parts of the report: what was recovered and continued by new tasks since a time. */
 import type { Queryable } from '../../store/db.ts'
 import { listRecoveries } from '../../store/recovery.ts'
-import { listRuns } from '../../store/run.ts'
 import { listTasks } from '../../store/task.ts'
 
 export const recoveredSince = async (db: Queryable, since: Date) =>
@@ -22,8 +20,3 @@ export const reworkedSince = async (db: Queryable, since: Date) =>
   (await listTasks(db, null)).flatMap(({ id, title, rework, createdAt }) =>
     rework === null || createdAt < since ? [] : [{ task: rework.parent, child: id, title, because: rework.because }],
   )
-
-export const spentSince = async (db: Queryable, since: Date) =>
-  (await listRuns(db, {}))
-    .filter((run) => (run.endedAt ?? run.startedAt) >= since)
-    .reduce((sum, { spend }) => addSpend(sum, spend), noSpend)

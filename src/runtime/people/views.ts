@@ -18,6 +18,7 @@ import { hourTokensNow, laneLeases, waitingFeatures } from '../../store/queue.ts
 import { countRecoveries, openWaits } from '../../store/recovery.ts'
 import { listRunsOf } from '../../store/run.ts'
 import { listTasks, listTasksOf } from '../../store/task.ts'
+import { spentSince } from '../../store/spent.ts'
 import type { QueueFacts } from '../../domain/claimability.ts'
 import { defaultLanes, type LaneLimits } from '../../domain/dispatch.ts'
 import { allowedGoalActions, allowedTaskActions } from '../../domain/allowed-actions.ts'
@@ -36,7 +37,7 @@ import { configuredChannels } from '../../domain/notification.ts'
 import { goalBranch, type Context } from '../core/context.ts'
 import { failingTargets } from './failing-targets.ts'
 import { noticesOf } from './notices.ts'
-import { recoveredSince, reworkedSince, spentSince } from './report-parts.ts'
+import { recoveredSince, reworkedSince } from './report-parts.ts'
 import { waitingOn, type TaskFacts, type WaitingOn } from './waiting-on.ts'
 
 /** Settings that decide why a task waits. */
@@ -309,7 +310,7 @@ export const reportView = async (db: Queryable, since: Date, options: ViewOption
       retry === null ? [] : [{ task: id, title, at: retry.at.toISOString(), reason: retry.reason }],
     ),
     suggestions: status.suggestions,
-    spent: await spentSince(db, since),
+    ...(await spentSince(db, since)),
   }
 }
 

@@ -1,0 +1,56 @@
+/** What agents used, for work and for reviews of it: the one place that sums it. Reads only. */
+import { addSpend, noSpend, type Spend } from '../domain/budget.ts'
+import type { LaunchTokens } from '../domain/hour-tokens.ts'
+import { sql, type Queryable } from './db.ts'
+
+export interface Spent {
+  spent: Spend
+  /** The part of it that reviewers of finished work used. */
+  spentOnReviews: Spend
+}
+
+interface PurposeRow extends Spend {
+  purpose: 'work' | 'review'
+}
+
+/** `since`: of the runs that ended and the reviewers that were asked from then on; absent = of all. */
+export const spentSince = async (db: Queryable, since: Date | null = null): Promise<Spent> => {
+  const rows = await db.query<PurposeRow & object>(sql`select purpose, sum((spend ->> 'tokens')::float8) as tokens,
+      sum((spend ->> 'costUsd')::float8) as "costUsd", sum((spend ->> 'seconds')::float8) as seconds
+    from spent_view where ${since}::timestamptz is null or at >= ${since}::timestamptz group by purpose`)
+  const used = rows.map(({ purpose, tokens, costUsd, seconds }) => ({ purpose, spend: { tokens, costUsd, seconds } }))
+  return {
+    spent: used.reduce((sum, { spend }) => addSpend(sum, spend), noSpend),
+    spentOnReviews: used.find(({ purpose }) => purpose === 'review')?.spend ?? noSpend,
+  }
+}
+
+export interface HarnessSpend {
+  harness: string
+  purpose: string
+  tokens: number
+  usd: number
+}
+
+export const spentByHarness = (db: Queryable): Promise<HarnessSpend[]> =>
+  db.query<HarnessSpend & object>(sql`select coalesce(harness, 'none') as harness, purpose,
+      sum((spend ->> 'tokens')::float8) as tokens, sum((spend ->> 'costUsd')::float8) as usd
+    from spent_view group by 1, 2 order by 1, 2`)
+
+/**
+ * The tokens of every launch that ended within the last hour by the store's clock, and of every review. A launch stores when it started
+ * and how long it took, a review only when its reviewer was last asked.
+ */
+export const tokensOfLastHour = async (db: Queryable): Promise<LaunchTokens[]> =>
+  db.query<LaunchTokens & object>(sql`
+    select tokens, ended_at + interval '1 hour' as until from (
+      select (launch -> 'spend' ->> 'tokens')::float8 as tokens,
+        least((launch ->> 'startedAt')::timestamptz + make_interval(secs => (launch -> 'spend' ->> 'seconds')::float8),
+          run.ended_at, unstuck_now()) as ended_at
+      from run cross join jsonb_array_elements(run.launches) as launch
+      where (run.ended_at is null or run.ended_at > unstuck_now() - interval '1 hour')
+        and (launch -> 'spend' ->> 'tokens')::float8 > 0
+      union all
+      select (spend ->> 'tokens')::float8, spent_at from judgement
+      where spent_at > unstuck_now() - interval '1 hour' and (spend ->> 'tokens')::float8 > 0
+    ) as spent where ended_at > unstuck_now() - interval '1 hour' order by ended_at`)
