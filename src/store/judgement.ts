@@ -35,10 +35,11 @@ export type JudgementChange = Partial<
 
 /** What the event tells; a review also says what was found and what it cost. */
 const payloadOf = (judgement: Judgement, trigger: string, change: JudgementChange): Record<string, unknown> => {
-  const { id, number, version, mode, verdict, reason, risk, points, summary, harness, model, decidedBy } = judgement
+  const { id, number, commit, version, mode, verdict, reason, risk, points, summary, harness, model, decidedBy } =
+    judgement
   const { spend, failures, retryAt } = judgement
   return {
-    ...{ judgement: id, number, version, trigger, mode, reason },
+    ...{ judgement: id, number, commit, version, trigger, mode, reason },
     ...(verdict === null ? {} : { verdict }),
     ...(points.length === 0 ? {} : { points }),
     ...(risk === null ? {} : { risk }),

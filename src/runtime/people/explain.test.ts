@@ -49,3 +49,23 @@ it('names the task of each line where the story is about several tasks', () => {
     'task 2: the attempt failed: no output for 600 s.',
   ])
 })
+
+it('tells each verdict with its judge, its reasons, its cost and its commit', () => {
+  const judged = {
+    ...{
+      number: 4,
+      commit: 'abcdef1234567890',
+      mode: 'llm',
+      verdict: 'request_changes',
+      harness: 'codex',
+      tokens: 900,
+    },
+    ...{ reason: 'the reviewer objects in 1 point', risk: 'low', trigger: 'reviewed' },
+    points: [{ path: 'a.ts', line: 3, severity: 'error', what: 'It loses the last line', why: '' }],
+  }
+  const byPerson = { ...judged, verdict: 'approve', by: 'ann', reason: 'ann approved it', trigger: 'answered' }
+  expect(storyOf([event('judge.review', judged), event('judge.review', byPerson)]).map(({ text }) => text)).toEqual([
+    'review (llm): changes requested, the reviewer objects in 1 point: a.ts:3: It loses the last line, risk low (codex, 900 tokens) [judgement 4, commit abcdef123456]',
+    'review (llm): approved, ann approved it, risk low [judgement 4, commit abcdef123456]',
+  ])
+})

@@ -13,15 +13,17 @@ const verdicts: Record<string, string> = {
 
 const mostPoints = 3
 
-const pointsText = ({ points }: Payload): string => {
+const pointsText = ({ points, verdict, by }: Payload): string => {
+  // What a person lets land all the same was said before.
+  if (verdict === 'approve' && by !== undefined) return ''
   if (!Array.isArray(points) || points.length === 0) return ''
   const told = (points as ReviewPoint[]).slice(0, mostPoints).map((point) => pointLine(point).slice(0, 300))
   const more = points.length > mostPoints ? `; and ${points.length - mostPoints} more` : ''
   return `: ${told.join('; ')}${more}`
 }
 
-const costText = ({ harness, tokens, costUsd }: Payload): string => {
-  if (typeof harness !== 'string') return ''
+const costText = ({ harness, tokens, costUsd, by }: Payload): string => {
+  if (typeof harness !== 'string' || by !== undefined) return ''
   const cost = typeof costUsd === 'number' && costUsd > 0 ? `, $${costUsd.toFixed(2)}` : ''
   return ` (${harness}, ${Number(tokens ?? 0).toLocaleString('en-US')} tokens${cost})`
 }
@@ -39,12 +41,16 @@ export const judgeEvents: EventTypes = {
   'judge.claimed': {
     meaning: 'a reviewer is asked about finished work',
     sentence: (p) => `${payloadText(p, 'harness')} reviews the work`,
-    technical: (p) => `judgement ${payloadText(p, 'number')}, claim ${payloadText(p, 'version')}`,
+    technical: (p) =>
+      `judgement ${payloadText(p, 'number')}, claim ${payloadText(p, 'version')}, commit ${payloadText(p, 'commit').slice(0, 12)}`,
   },
   'judge.review': {
     meaning: 'the judge decided: the gates, a reviewer or a person',
     sentence: reviewText,
-    technical: (p) => (payloadText(p, 'number') === '' ? '' : `judgement ${payloadText(p, 'number')}`),
+    technical: (p) =>
+      payloadText(p, 'number') === ''
+        ? ''
+        : `judgement ${payloadText(p, 'number')}, commit ${payloadText(p, 'commit').slice(0, 12) || 'none'}`,
   },
   'judge.task_requeued': {
     meaning: 'a reviewer gave no answer that counts, so nothing is approved; it is asked again later',
