@@ -1,6 +1,6 @@
 /**
  * A judgement: whether finished work may land, and why. It is claimed before the review begins, and its verdict is final for the
- * head commit. A claim without a verdict expires and is claimed again with a higher version; a writer with a smaller one writes nothing.
+ * head commit: only a person who is asked about that commit again replaces it. A claim without a verdict expires and is claimed again with a higher version; a writer with a smaller one writes nothing.
  */
 import type { Spend } from './budget.ts'
 import { fromEach, type Flow } from './flow.ts'
@@ -98,7 +98,13 @@ export const judgementFlow = {
     { from: 'claimed', to: 'waiting', trigger: 'unanswered', owner: 'judge', event: 'judge.task_requeued' },
     { from: 'claimed', to: 'asked', trigger: 'escalated', owner: 'judge', event: 'judge.review' },
     { from: 'claimed', to: 'decided', trigger: 'reviewed', owner: 'judge', event: 'judge.review' },
-    { from: 'asked', to: 'decided', trigger: 'answered', owner: 'person', event: 'judge.review' },
+    // A person may be asked about a commit again: in its second run, or where reviewer and writer do not agree.
+    ...fromEach(['asked', 'decided', 'withdrawn'], {
+      to: 'decided',
+      trigger: 'answered',
+      owner: 'person',
+      event: 'judge.review',
+    }),
     { from: 'asked', to: 'waiting', trigger: 'asked_again', owner: 'person', event: 'judge.task_requeued' },
     ...fromEach(['claimed', 'waiting', 'asked'], {
       to: 'withdrawn',

@@ -388,9 +388,10 @@ it('lets a person approve exactly that commit when its correction ended without 
   expect(question?.choices.map(({ id }) => id)).toEqual(['approve', 'hint', 'retry', 'cancel'])
   expect(question?.happened).toContain('the reviewer (x) objected: src/a.ts: It loses the last line')
   expect(await tried(task)).toEqual(['auto-fix-objection failed'])
-  await approveTask(context, task)
+  await approveTask(context, task, { by: 'ann' })
   expect(await listMerges(opened.store.db, { goalId: goal })).toMatchObject([{ commit: run.commit }])
-  expect(await judgement(run)).toMatchObject({ verdict: 'request_changes' })
+  // The points of the reviewer stay beside the verdict of the person, who had them in view.
+  expect(await judgement(run)).toMatchObject({ verdict: 'approve', decidedBy: 'ann', points: [point] })
 })
 
 it('has the reviewer asked again when a person wants that', async () => {

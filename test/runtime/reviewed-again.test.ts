@@ -4,11 +4,12 @@ import { configSchema } from '../../src/config-schema.ts'
 import type { JudgeMode } from '../../src/domain/judgement.ts'
 import { emptyVerdict, type Run, type Verdict } from '../../src/domain/run.ts'
 import type { Task } from '../../src/domain/task.ts'
+import { playbooks } from '../../src/recovery/ladder.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { followReviewedBranches } from '../../src/runtime/engine/review-heads.ts'
 import { judgeRuns } from '../../src/runtime/landing/judge.ts'
 import { claimReviews } from '../../src/runtime/landing/review-claim.ts'
-import { approveTask } from '../../src/runtime/people/approve.ts'
+import { approveTask, rejectTask } from '../../src/runtime/people/approve.ts'
 import { retryTask } from '../../src/runtime/people/commands.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { mustSucceed, sql } from '../../src/store/db.ts'
@@ -48,6 +49,7 @@ const contextWith = (branch = head): Context => {
     ...context,
     ...{
       config: () => parsed,
+      policy: () => ({ playbooks, disabled: [], retry: parsed.retry }),
       stateDir: '/nonexistent',
       at: () => undefined,
       environment: { PATH: process.env['PATH'] },
@@ -103,10 +105,41 @@ it.each(['human', 'llm'] as const)(
     const question = await questionOf(goal)
     expect(question?.happened).toContain('its commit was judged before')
     expect(question?.choices.map(({ id }) => id)).toContain('approve')
-    await approveTask(context, task)
+    await approveTask(context, task, { by: 'ann' })
     expect(await mergesOf(goal)).toEqual([second.id])
+    expect(await judgementsOf(opened.store.db, [task])).toMatchObject([
+      { state: 'decided', verdict: 'approve', decidedBy: 'ann' },
+    ])
   },
 )
+
+it('the last answer of a person is the verdict on the commit, also where another one was stored before', async () => {
+  const context = contextWith()
+  const { goal, task, run } = await newReview('auto')
+  await judgeRuns(context)
+  expect(await mergesOf(goal)).toEqual([run.id])
+  const again = async (verdict: Verdict): Promise<void> => {
+    await opened.store.db.query(
+      sql`update task set state = 'queued', block_reason = null, watched_at = null, version = version + 1 where id = ${task}`,
+    )
+    await succeed(task, verdict)
+    await judgeRuns(context)
+  }
+  // The gates approved it before, and hold what it became on a newer goal branch.
+  await again({ ...verified, weakened })
+  await rejectTask(context, task, { note: 'Keep the test', by: 'ann' })
+  expect(await judgementsOf(opened.store.db, [task])).toMatchObject([
+    { state: 'decided', verdict: 'request_changes', decidedBy: 'ann', points: [{ what: 'Keep the test' }] },
+  ])
+  // The approval of the gates counts no more.
+  await again(verified)
+  expect(await mergesOf(goal)).toEqual([run.id])
+  expect((await questionOf(goal))?.happened).toContain('ann rejected it')
+  await approveTask(context, task, { by: 'bob' })
+  expect(await judgementsOf(opened.store.db, [task])).toMatchObject([{ verdict: 'approve', decidedBy: 'bob' }])
+  const reviews = await opened.payloads(task, 'judge.review')
+  expect(reviews.map(({ verdict }) => verdict)).toEqual(['approve', 'request_changes', 'approve'])
+})
 
 it('an approval counts for the same commit on a newer goal branch, unless a gate holds what it became there', async () => {
   const context = contextWith()

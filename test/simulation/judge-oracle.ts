@@ -104,13 +104,22 @@ export const createJudgeOracle = (world: World): JudgeOracle => {
       ({ launch, version: askedAt }) => askedAt === version && launch.program?.alive === true && launch.shim,
     )
 
+  /** Whether a person answered so to a question about the head commit of this judgement. */
+  const isAnswered = ({ taskId, commit, verdict }: Judgement): boolean =>
+    [...world.tables.escalation.values()].some(
+      (question) =>
+        question.taskId === taskId &&
+        question.answer === (verdict === 'approve' ? 'approve' : 'reject') &&
+        world.tables.run.get(question.runId ?? '')?.commit === commit,
+    )
+
   const checkVerdict = (after: Judgement, before: Judgement | undefined): void => {
     const { number, taskId, verdict, mode, decidedBy } = after
     const about = `judgement ${number} of ${taskId} (${mode})`
     if (before !== undefined && before.version > after.version)
       world.violated('one verdict', `${about} goes back to version ${after.version}`)
     if (decidedBy !== null) {
-      if (before?.state !== 'asked') world.violated('one verdict', `${about} is decided by a person, who was not asked`)
+      if (!isAnswered(after)) world.violated('one verdict', `${about} is decided by a person, who was not asked`)
       if (verdict === 'approve' && !isApprovedByPerson({ id: after.runId, commit: after.commit }))
         world.violated('nothing lands unseen', `${about} is approved in the name of a person who did not`)
       return
@@ -134,10 +143,10 @@ export const createJudgeOracle = (world: World): JudgeOracle => {
 
   const checkJudgement = ({ before, after }: RowChange): void => {
     const [old, now] = [before as Judgement | undefined, after as Judgement]
-    if (
-      old?.state === 'decided' &&
-      (now.state !== 'decided' || now.verdict !== old.verdict || now.version !== old.version)
-    )
+    // A person may be asked about the same commit again, and then the new answer counts.
+    const isChanged = now.verdict !== old?.verdict || now.version !== old.version
+    const isOverruled = now.state === 'decided' && now.decidedBy !== null && now.changedAt > (old?.changedAt ?? 0)
+    if (old?.state === 'decided' && (now.state !== 'decided' || (isChanged && !isOverruled)))
       return world.violated(
         'one verdict',
         `judgement ${now.number} of ${now.taskId} was decided, and is changed to ${now.state}`,
@@ -150,7 +159,7 @@ export const createJudgeOracle = (world: World): JudgeOracle => {
         'one verdict',
         `commit ${now.commit} of ${now.taskId} has two judgements, ${twin.number} and ${now.number}`,
       )
-    if (old?.state !== 'decided' && now.state === 'decided') checkVerdict(now, old)
+    if (now.state === 'decided' && (old?.state !== 'decided' || isChanged)) checkVerdict(now, old)
   }
 
   /** In the queue only what passed the gates, and was approved in the mode that applies. */

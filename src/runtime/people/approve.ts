@@ -8,7 +8,7 @@ import { AppError } from '../../errors.ts'
 import type { Queryable } from '../../store/db.ts'
 import { answerEscalation, pendingEscalationOf } from '../../store/escalation.ts'
 import { storeNow } from '../../store/event.ts'
-import { judgementOfRun, moveJudgement } from '../../store/judgement.ts'
+import { judgementOfHead, judgementOfRun, moveJudgement, type JudgementChange } from '../../store/judgement.ts'
 import { enqueueMerge } from '../../store/merge.ts'
 import { getRun } from '../../store/run.ts'
 import { moveTask } from '../../store/task.ts'
@@ -22,7 +22,7 @@ interface Decided {
   task: Task
   run: Run
   question: Escalation
-  /** Absent for work in place, and for runs of an older version. */
+  /** Of this run, else of its head commit. Absent for work in place, and for runs of an older version. */
   judgement: Judgement | undefined
 }
 
@@ -80,7 +80,17 @@ const decidedWork = async (tx: Queryable, id: string, { kind, what, ...seen }: W
   refuseOtherWork({ task, run, question }, seen)
   if (goalEnded(goal.state))
     throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}, so no work of it can land`)
-  return { goal, task, run, question, judgement: await judgementOfRun(tx, run.id) }
+  const judgement = (await judgementOfRun(tx, run.id)) ?? (await judgementOfHead(tx, run))
+  return { goal, task, run, question, judgement }
+}
+
+/** The verdict on this head commit from now on, whatever it was before: a person who is asked again knows more. */
+const storeVerdict = async (
+  tx: Queryable,
+  { judgement }: Decided,
+  change: Pick<JudgementChange, 'verdict' | 'points' | 'reason'> & { decidedBy: string },
+): Promise<void> => {
+  if (judgement !== undefined) movedOrThrow(await moveJudgement(tx, judgement, 'answered', change))
 }
 
 interface Decision extends Seen {
@@ -92,13 +102,11 @@ interface Decision extends Seen {
 export const approveTask = async (context: Context, id: string, { by, ...seen }: Decision = {}): Promise<Task> => {
   await context.db.transaction(async (tx) => {
     const wanted: Wanted = { kind: 'approve', what: 'an approval', ...seen }
-    const { goal, task, run, question, judgement } = await decidedWork(tx, id, wanted)
+    const work = await decidedWork(tx, id, wanted)
+    const { goal, task, run, question } = work
     movedOrThrow(await answerEscalation(tx, question, 'approve'))
-    if (judgement?.state === 'asked') {
-      const decidedBy = actorName(by)
-      const reason = `${decidedBy} approved it`
-      movedOrThrow(await moveJudgement(tx, judgement, 'answered', { verdict: 'approve', decidedBy, reason }))
-    }
+    const decidedBy = actorName(by)
+    await storeVerdict(tx, work, { verdict: 'approve', decidedBy, reason: `${decidedBy} approved it` })
     const trigger = goal.repoMode === 'direct' ? 'approved_in_place' : 'approved'
     movedOrThrow(await moveTask(tx, task, trigger, { runId: run.id, payload: { commit: run.commit } }))
     if (goal.repoMode !== 'direct') await enqueueMerge(tx, context.newId('m'), run)
@@ -126,10 +134,7 @@ const correctByNote = async (context: Context, seen: Decided, given: { note: str
         `task ${task.id} was changed in the meantime; "unstuck status" shows what waits for you`,
       )
     movedOrThrow(await answerEscalation(tx, now.question, 'reject'))
-    if (now.judgement?.state === 'asked') {
-      const change = { verdict: 'request_changes' as const, decidedBy: by, points, reason: `${by} rejected it` }
-      movedOrThrow(await moveJudgement(tx, now.judgement, 'answered', change))
-    }
+    await storeVerdict(tx, now, { verdict: 'request_changes', decidedBy: by, points, reason: `${by} rejected it` })
     await answerObjection(context, tx, { ...objected, task: now.task }, answer)
     await reopenGoal(tx, task.goalId)
   })
