@@ -29,6 +29,10 @@ export const waitsForLink = ({ link, status }: { link: AwaitedLink | null; statu
 export const subjectText = (review: ReviewSubject): string =>
   'branch' in review ? `branch ${review.branch}` : `merge entry ${review.mergeEntry}`
 
+/** For people: what leads to another review, as lines of a question. A merge entry is always the same commit. */
+export const nextReviewLines = (review: ReviewSubject): string[] =>
+  'branch' in review ? [`A new commit on ${review.branch} is reviewed by itself.`] : []
+
 /** The reason of `retry` while a task waits for its link. */
 export const linkReason = 'issue_linking'
 /** The wait of a task for its link, but for its end. */

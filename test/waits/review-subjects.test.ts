@@ -91,9 +91,12 @@ test('a retry does not have the same commit judged again, and a conflict names w
   const first = await questionAbout(wrong)
   await scene.post(`/tasks/${first.taskId}/reject`, { note: 'Not like this.' })
   const both = await nextQuestion(wrong, first)
+  expect(both.choices.map(({ id }) => id)).toEqual(['approve', 'cancel'])
   await scene.post(`/tasks/${both.taskId}/retry`)
   const refused = await nextQuestion(wrong, both)
   expect(refused.happened).toMatch(/of branch wrong was reviewed and not approved: .* rejected it/)
+  expect(refused.choices.map(({ id }) => id)).toEqual(['cancel'])
+  expect(refused.details).toContain('A new commit on wrong is reviewed by itself.')
   expect(await scene.events(wrong, 'judge.review')).toHaveLength(2)
 
   // What landed on the goal branch is one commit of Unstuck, so the branch has to be rebased onto that.

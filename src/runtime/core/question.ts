@@ -4,7 +4,7 @@
  */
 import type { EscalationKind } from '../../domain/escalation.ts'
 import { isGivenBack, type TakenOver, type Task } from '../../domain/task.ts'
-import { subjectText, type TaskReview } from '../../domain/task-review.ts'
+import { nextReviewLines, subjectText, type TaskReview } from '../../domain/task-review.ts'
 import { leftRunningAdvice, leftRunningLabel } from '../../recovery/left-running.ts'
 import type { AnyFacts, Diagnosis, DiagnosisLabel } from '../../recovery/types.ts'
 import type { WhenExhausted } from '../../recovery/playbook.ts'
@@ -215,7 +215,7 @@ const aboutPersonsWork = ({ task, run }: RunContext, { folder }: TakenOver, diag
 const aboutReviewedWork = (
   { task, run }: RunContext,
   review: TaskReview,
-  { evidence, facts }: Diagnosis,
+  { diagnosis: { evidence, facts }, wasRejected }: { diagnosis: Diagnosis; wasRejected: boolean },
 ): PersonQuestion => {
   const { command, paths }: AnyFacts = facts
   const why = command === undefined ? evidence.replace(/^REPOSITORY_STATE: /, '') : checkText(facts, evidence)
@@ -225,10 +225,13 @@ const aboutReviewedWork = (
     kind: 'exhausted',
     ...{ happened: question, tried: [], question },
     details: [
-      ...('branch' in review ? [`A new commit on ${review.branch} is reviewed by itself.`] : []),
-      `To review it again as it is: unstuck retry ${task.id}. The output of its checks: unstuck logs ${run.id}`,
+      ...nextReviewLines(review),
+      ...(wasRejected
+        ? [`Why it was not approved: unstuck explain ${task.id}`]
+        : [`To review it again as it is: unstuck retry ${task.id}. The output of its checks: unstuck logs ${run.id}`]),
     ].join('\n'),
-    choices: [retryChoice(task.id), cancelChoice(task.id)],
+    // A verdict is final for its commit: a retry would be refused again.
+    choices: [...(wasRejected ? [] : [retryChoice(task.id)]), cancelChoice(task.id)],
   }
 }
 
@@ -236,17 +239,19 @@ interface Exhausted {
   /** Why the ladder has no recovery left, in its own words. */
   reason: string
   then: WhenExhausted
+  /** The commit that the task reviews has a verdict already, and was not approved. */
+  wasRejected?: boolean
 }
 
 /** `then`: what applies because no recovery is left. `recoveries`: those of the task, oldest first. */
 export const questionOf = (
   runContext: RunContext,
   diagnosis: Diagnosis,
-  { recoveries, ...exhausted }: Exhausted & { recoveries: readonly Recovery[] },
+  { recoveries, wasRejected = false, ...exhausted }: Exhausted & { recoveries: readonly Recovery[] },
 ): PersonQuestion => {
   const { task } = runContext
   if (task.takenOver !== null && isGivenBack(task)) return aboutPersonsWork(runContext, task.takenOver, diagnosis)
-  if (task.review !== null) return aboutReviewedWork(runContext, task.review, diagnosis)
+  if (task.review !== null) return aboutReviewedWork(runContext, task.review, { diagnosis, wasRejected })
   const isBlocker = exhausted.then === 'pause_goal'
   const happened = sentence(happenedText(runContext, diagnosis, isBlocker))
   const tried = triedLines(recoveries, diagnosis.evidence)

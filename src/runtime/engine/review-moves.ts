@@ -10,7 +10,7 @@ import { recordWatched } from '../../store/due-tasks.ts'
 import { openEscalation } from '../../store/escalation.ts'
 import { appendEvent, storeNow } from '../../store/event.ts'
 import { insertRequeue } from '../../store/requeue.ts'
-import { restoreReview } from '../../store/judged-run.ts'
+import { restoreReview, verdictOn } from '../../store/judged-run.ts'
 import { listRuns } from '../../store/run.ts'
 import { moveTask, postponeTask } from '../../store/task.ts'
 import { cancelChoice, retryChoice } from '../core/choices.ts'
@@ -50,6 +50,10 @@ const happenedText = async ({ task }: Reviewed, tx: Queryable): Promise<string> 
     : `${name} reviews ${subjectText(task.review)}, but none of its runs can be judged${last}.`
 }
 
+/** Whether a retry would be refused, because the reviewed commit has a verdict. */
+const isRejected = async ({ task }: Reviewed, tx: Queryable): Promise<boolean> =>
+  task.review?.head != null && (await verdictOn(tx, task, task.review.head))?.verdict === 'request_changes'
+
 const ask = async (reviewed: Reviewed, tx: Queryable, reason: string): Promise<void> => {
   const { context, task, judged } = reviewed
   mustSucceed(await moveTask(tx, task, 'escalated', { payload: { reason } }))
@@ -59,7 +63,7 @@ const ask = async (reviewed: Reviewed, tx: Queryable, reason: string): Promise<v
     ...{ id: context.newId('q'), goalId: task.goalId, taskId: task.id, runId: judged?.run.id ?? null },
     ...{ kind: 'exhausted', happened, tried, question: questionWithTried(happened, tried) },
     details: `The decisions: unstuck explain ${task.id}`,
-    choices: [retryChoice(task.id), cancelChoice(task.id)],
+    choices: (await isRejected(reviewed, tx)) ? [cancelChoice(task.id)] : [retryChoice(task.id), cancelChoice(task.id)],
   })
   await appendEvent(tx, {
     type: 'task.recovery_escalated',

@@ -18,6 +18,7 @@ import { approveChoice, commandToApprove, cancelChoice, hintChoice, retryChoice 
 import type { Context } from '../core/context.ts'
 import { chooseStoredRecovery, failOpenRecoveries, recordIntent } from '../core/store-record.ts'
 import { questionWithTried, triedLines } from '../core/tried.ts'
+import { againChoices } from './judge-questions.ts'
 import { goalHead } from './merge-attempt.ts'
 
 const happenedText = ({ number, title }: Task): string =>
@@ -90,8 +91,10 @@ export const continueAfterAutoFix = async (context: Context, tx: Queryable, task
     ...{ id: context.newId('q'), goalId: task.goalId, taskId: task.id, runId: run?.id ?? null, kind: 'exhausted' },
     ...{ happened, tried, question: questionWithTried(happened, tried), details },
     choices: [
-      ...(objected ? [approveChoice(task.id, run)] : []),
-      ...[hintChoice(task.id), retryChoice(task.id), cancelChoice(task.id)],
+      ...(objected
+        ? [approveChoice(task.id, run), ...againChoices(task)]
+        : [hintChoice(task.id), retryChoice(task.id)]),
+      cancelChoice(task.id),
     ],
   })
 }

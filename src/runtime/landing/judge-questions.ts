@@ -1,7 +1,9 @@
 /** What a person is asked about finished work: to decide about it, or what to do where reviewer and writer do not agree. */
+import type { Choice } from '../../domain/escalation.ts'
 import type { ReviewPoint } from '../../domain/judgement.ts'
 import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
+import { nextReviewLines } from '../../domain/task-review.ts'
 import { objectionText, pointLines } from '../../recovery/review/objection.ts'
 import { weakeningText } from '../../recovery/weakened.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
@@ -105,6 +107,10 @@ export const noReviewQuestion = (
   }
 }
 
+/** A review launches no agent, and its commit is not judged twice: only a new commit leads to another verdict. */
+export const againChoices = ({ id, review }: Pick<Task, 'id' | 'review'>): Choice[] =>
+  review === null ? [hintChoice(id), retryChoice(id)] : []
+
 export interface BothSides {
   /** Who objects. */
   by: string
@@ -132,10 +138,11 @@ export const disagreementQuestion = (
         ...pointLines(points),
         ...(summary === '' ? [] : [summary]),
         ...(writer === '' ? [] : [`The agent that wrote it (${run.harness}) says: ${writer}`]),
+        ...(task.review === null ? [] : nextReviewLines(task.review)),
         ...checkLines(run),
         ...lookLines(run),
       ],
     }),
-    choices: [approveChoice(task.id, run), hintChoice(task.id), retryChoice(task.id), cancelChoice(task.id)],
+    choices: [approveChoice(task.id, run), ...againChoices(task), cancelChoice(task.id)],
   }
 }

@@ -15,6 +15,7 @@ import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
 import { appendEvent, storeNow } from '../../store/event.ts'
 import { getGoal, moveGoal } from '../../store/goal.ts'
+import { verdictOn } from '../../store/judged-run.ts'
 import { recoveriesOf, type Recovery } from '../../store/recovery.ts'
 import { moveTask } from '../../store/task.ts'
 import { blockerEventText, questionOf, type PersonQuestion } from '../core/question.ts'
@@ -151,7 +152,10 @@ const askPerson = async (
   { diagnosis, step, reason }: Exhausted & { reason: string },
 ): Promise<void> => {
   const { context, goal, task, run } = runContext
-  const plain = questionOf(runContext, diagnosis, { ...step, recoveries: await recoveriesOf(tx, task.id) })
+  const verdict = run.reviewed === null ? undefined : (await verdictOn(tx, task, run.reviewed))?.verdict
+  const plain = questionOf(runContext, diagnosis, {
+    ...{ ...step, recoveries: await recoveriesOf(tx, task.id), wasRejected: verdict === 'request_changes' },
+  })
   const tried = [...plain.tried, ...(isGivenBack(task) ? [] : await requeuedLines(tx, task))]
   const question: PersonQuestion = { ...plain, tried, question: questionWithTried(plain.happened, tried) }
   mustSucceed(
