@@ -90,6 +90,18 @@ describe('periodic jobs', () => {
     expect(Math.round((Number(job?.dueAt) - Number(job?.lastAt)) / 1000)).toBe(60)
   })
 
+  it('look for the branch of a new review as soon as for any other, also after a time without reviews', async () => {
+    const jobs = periodicJobs.filter(({ name }) => name === 'review_heads')
+    const run = createJobs('e-1', jobs)
+    await run(context)
+    const lastAt = async () => Number((await listJobs(opened.store.db))[0]?.lastAt)
+    const before = await lastAt()
+    await query(`update job set due_at = due_at - interval '10 seconds'`)
+    elapsed += 10_000
+    await run(context)
+    expect(await lastAt()).toBeGreaterThan(before)
+  })
+
   it('have names of their own', () => {
     const names = periodicJobs.map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)

@@ -18,9 +18,8 @@ import { branchHead } from '../core/review-head.ts'
 import { reopenGoal } from '../people/commands.ts'
 import { readReviewFacts } from '../run/review-facts.ts'
 
+/** Also while no task reviews anything: the branch of the next one is then looked for as soon. */
 const lookSeconds = 10
-/** While no task reviews anything. */
-const idleSeconds = 60
 
 const mayStartAgain = async (context: Context, task: Task): Promise<boolean> => {
   if (task.takenOver !== null) return false
@@ -71,5 +70,5 @@ export const followReviewedBranches = async (context: Context): Promise<number> 
         context.log.error({ task: task.id, error: messageOf(error) }, 'the branch of a review could not be read')
     }
   }
-  return tasks.length === 0 ? idleSeconds : lookSeconds
+  return lookSeconds
 }
