@@ -1,5 +1,5 @@
 /** A question as lines of text: what happened, what was tried, what would help. CLI, API and notifications share these words. */
-import type { Escalation } from './escalation.ts'
+import { offersChoice, type Escalation } from './escalation.ts'
 
 type Shown = Pick<Escalation, 'happened' | 'tried' | 'choices' | 'runId'>
 
@@ -8,5 +8,10 @@ export const questionLines = ({ happened, tried, choices, runId }: Shown): strin
   ...tried.map((text) => `Tried: ${text}`),
   'What would help:',
   ...choices.map(({ label, command }) => `  ${label}: ${command}`),
-  ...(runId === null ? [] : [`To see its output: unstuck logs ${runId}`]),
+  // About finished work, what it changes says more than what its agent printed.
+  ...(runId === null
+    ? []
+    : offersChoice({ choices }, 'approve')
+      ? [`To look at the work: unstuck diff ${runId}`]
+      : [`To see its output: unstuck logs ${runId}`]),
 ]

@@ -223,7 +223,7 @@ it('decides only about the commit that the person looked at', async () => {
   ])
   await expect(approveTask(context, task, { commit: 'it' })).rejects.toMatchObject({ code: 'INPUT_INVALID' })
   const other = { commit: 'd'.repeat(40) }
-  const message = `commit dddddddddddd is not what task 1 "Task 1" waits with, but ${sha}; look at that first: unstuck diff ${run.id}`
+  const message = `task 1 "Task 1" waits for your decision about commit ${sha}, not dddddddddddd; look at it first: unstuck diff ${run.id}`
   await expect(approveTask(context, task, other)).rejects.toMatchObject({ code: 'STALE', message })
   await expect(rejectTask(context, task, { note: 'no', ...other })).rejects.toMatchObject({ code: 'STALE', message })
   expect(await statusOf(task)).toBe('blocked(awaiting_human)')

@@ -111,7 +111,7 @@ test('three tasks: an objection is corrected, a rejection too, and garbage is no
     ...[`unstuck approve ${corrected.id} ${flag}`, `unstuck reject ${corrected.id} ${flag} --note "…"`],
   ])
   await expect(scene.post(`/tasks/${corrected.id}/approve`, { commit: '0'.repeat(40) })).rejects.toThrow(
-    'is not what task',
+    'waits for your decision about commit',
   )
   await scene.post(`/tasks/${corrected.id}/approve`, { commit: run?.commit, by: 'ann' })
 

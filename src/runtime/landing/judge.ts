@@ -99,7 +99,7 @@ const decide = ({ task, run }: Work, gates: Gates, mode: JudgeMode): Decision =>
   const held = gates.kind === 'held' ? gates.held : undefined
   if (mode === 'human')
     return {
-      ...{ trigger: 'gates_asked', reason: held === undefined ? 'a person decides' : heldReason(held) },
+      ...{ trigger: 'gates_asked', reason: held === undefined ? 'this work is judged by a person' : heldReason(held) },
       question: (tried) => decideQuestion(task, run, { held, tried }),
     }
   if (held === undefined) return { trigger: 'gates_decided', reason: 'every gate passed', verdict: 'approve' }

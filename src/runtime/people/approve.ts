@@ -56,7 +56,7 @@ const refuseOtherWork = ({ task, run, question }: Pick<Decided, 'task' | 'run' |
   if (run.commit.startsWith(wanted) || run.reviewed?.startsWith(wanted) === true) return
   throw new AppError(
     'STALE',
-    `commit ${wanted.slice(0, 12)} is not what ${name} waits with, but ${run.commit.slice(0, 12)}; look at that first: unstuck diff ${run.id}`,
+    `${name} waits for your decision about commit ${run.commit.slice(0, 12)}, not ${wanted.slice(0, 12)}; look at it first: unstuck diff ${run.id}`,
   )
 }
 

@@ -68,7 +68,7 @@ const askAboutWork = async (tx: Queryable, { context, goal, run }: RunContext, t
   const mode = isChanged ? judgeModeOf({ settings: judge, goal, task, changedPaths }) : 'auto'
   const held = heldWork(task, run, isChanged ? judge.requiredChecks : [])
   if (held === undefined && mode === 'auto') return false
-  const reason = held === undefined ? 'a person decides' : heldReason(held)
+  const reason = held === undefined ? 'this work is judged by a person' : heldReason(held)
   mustSucceed(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason } }))
   const tried = triedLines(await recoveriesOf(tx, task.id))
   const why = mode === 'llm' ? { why: 'a reviewer cannot look at work in place' } : {}
