@@ -161,14 +161,14 @@ test('work in place waits for a person, whose note is the hint of the next attem
     return (await promisify(execFile)(process.execPath, [entry, ...args], { cwd: scene.root, env })).stdout
   }
   const { id } = await scene.task(goal)
-  expect(await cli('reject', id, '--note', 'keep it short')).toContain('is now queued')
+  expect(await cli('reject', id, '--note', 'keep it short')).toContain('the task is retried with your note')
   await scene.waitFor('it is finished again', async () =>
     (await scene.task(goal)).status === 'blocked(awaiting_human)' && (await scene.runs(goal)).length === 2
       ? 1
       : undefined,
   )
   expect(readFileSync(join(scene.root, 'inplace.txt'), 'utf8')).toBe('short')
-  expect(await cli('approve', id)).toContain('is now done')
+  expect(await cli('approve', id)).toContain('the task is done')
   await scene.until(goal, 'done')
   expect(existsSync(join(scene.top, 'asked', 'inplace-1'))).toBe(false)
 })
