@@ -11,6 +11,7 @@ it('the countdown follows the server, whatever the clock of the page says', () =
   expect(countdownText(due, serverTime(clock, 15_000))).toBe('retry in 69 s')
   expect(countdownText(due, serverTime(clock, 84_000))).toBe('retry is due')
   expect(countdownText(due, serverTime(clock, 900_000))).toBe('retry is due')
+  expect(countdownText(due, serverTime(clock, 5_000), 'question')).toBe('question in 79 s')
 })
 
 it.each([

@@ -24,10 +24,10 @@ export const spanText = (ms: number): string => {
   return hours < 48 ? `${hours} h ${two(minutes % 60)} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`
 }
 
-/** Shown beside the state of a task that waits for a time. */
-export const countdownText = (dueAt: string, now: number): string => {
+/** Shown beside the state of a task that waits for a time. `what` happens then, such as a retry. */
+export const countdownText = (dueAt: string, now: number, what = 'retry'): string => {
   const left = Date.parse(dueAt) - now
-  return left > 0 ? `retry in ${spanText(left)}` : 'retry is due'
+  return left > 0 ? `${what} in ${spanText(left)}` : `${what} is due`
 }
 
 export const agoText = (at: string, now: number): string => {

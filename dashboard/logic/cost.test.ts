@@ -51,7 +51,17 @@ it('a repair within the run costs its time', () => {
 
 it('names the parts of an action and leaves out what says nothing', () => {
   expect(
-    parametersOf({ type: 'relaunch', name: 'X', addDir: '/a', resume: false, hint: '', count: 2, delayMs: 79_000 }),
+    parametersOf({
+      type: 'relaunch',
+      name: 'X',
+      addDir: '/a',
+      resume: false,
+      hint: '',
+      count: 2,
+      delayMs: 79_000,
+      key: 'e2ade',
+      restart: { tree: 'dbe3' },
+    }),
   ).toEqual([
     ['addDir', '/a'],
     ['count', '2'],

@@ -28,10 +28,13 @@ export const costText = (recovery: Found, runs: readonly Attempt[]): string => {
   return [took, ledTo(recovery, runs)].filter((part) => part !== '').join('; ')
 }
 
-/** The parameters of an action or post-condition, without its type, for people. */
+/** What tells one recovery from another in the store, and says nothing to people. */
+const internal = new Set(['type', 'name', 'key', 'tree', 'restart'])
+
+/** The parameters of an action or post-condition for people. */
 export const parametersOf = (value: Record<string, unknown>): [string, string][] =>
   Object.entries(value)
-    .filter(([name, part]) => name !== 'type' && name !== 'name' && part !== null && part !== false && part !== '')
+    .filter(([name, part]) => !internal.has(name) && part !== null && part !== false && part !== '')
     .map(([name, part]) => {
       if (name.endsWith('Ms') && typeof part === 'number') return [name.slice(0, -2), spanText(part)]
       return [name, typeof part === 'string' ? part : JSON.stringify(part)]

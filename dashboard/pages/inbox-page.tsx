@@ -1,6 +1,6 @@
 /** Every question that waits for a person, in one place: grouped by cause, one open at a time, answered by keyboard. */
 import { useEffect, useEffectEvent, useRef, useState } from 'react'
-import type { AnswerResults } from '../../src/api/contract.ts'
+import { questionTopic, type AnswerResults } from '../../src/api/contract.ts'
 import { answersTo, type Report } from '../data/actions.ts'
 import { useInboxKeys } from '../data/inbox-keys.ts'
 import { useInbox } from '../data/queries.ts'
@@ -19,7 +19,7 @@ import {
   type Place,
 } from '../logic/inbox.ts'
 import { linkTo } from '../logic/route.ts'
-import { plural, words } from '../logic/text.ts'
+import { plural } from '../logic/text.ts'
 import { Loading, SafeText } from '../parts/basics.tsx'
 import { ChoiceList } from '../parts/choices.tsx'
 import { KeysHelp } from '../parts/inbox-keys-help.tsx'
@@ -144,7 +144,10 @@ const Group = ({ group, selected, place, clock, open, toggle, all, reportOne, re
     <section className="panel inbox-group" aria-labelledby={`cause-${group.id}`}>
       <div className="panel-head">
         <h2 id={`cause-${group.id}`}>
-          <span className="badge warn">{words(group.kind)}</span> <SafeText text={group.cause} />
+          <span className="badge warn">
+            {group.questions[0] === undefined ? '' : questionTopic(group.questions[0])}
+          </span>{' '}
+          <SafeText text={group.cause} />
           {several && <span className="quiet"> {plural(group.questions.length, 'question')}</span>}
         </h2>
         {several && (

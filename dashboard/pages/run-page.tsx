@@ -81,9 +81,9 @@ const Recoveries = ({ run, clock }: { run: Run; clock: ServerClock }) => {
   )
 }
 
-const Judged = ({ run }: { run: Run }) => {
+const Judged = ({ run, clock }: { run: Run; clock: ServerClock }) => {
   const judgement = useJudgements(run.taskId).data?.find(({ runId }) => runId === run.id)
-  return judgement === undefined ? null : <JudgementSection judgement={judgement} />
+  return judgement === undefined ? null : <JudgementSection judgement={judgement} clock={clock} />
 }
 
 interface RunPageProps {
@@ -110,7 +110,7 @@ export const RunPage = ({ id, part, find, picture }: RunPageProps) => {
           <DiffSection run={run} arrive={part === 'diff'} />
         </div>
         <div>
-          <Judged run={run} />
+          <Judged run={run} clock={picture.clock} />
           <Recoveries run={run} clock={picture.clock} />
           <Checks run={run} />
           <Launches run={run} clock={picture.clock} />

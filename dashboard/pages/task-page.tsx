@@ -1,45 +1,25 @@
 /** One task: its instructions, what happens next, what a person may do, its runs, and its recoveries. */
-import type { ReactNode } from 'react'
 import type { Run } from '../../src/api/contract.ts'
 import { taskAction } from '../data/actions.ts'
-import { useRecoveries, useRuns } from '../data/queries.ts'
+import { useJudgements, useRecoveries, useRuns } from '../data/queries.ts'
 import type { Card, BoardQuestion, BoardTask } from '../logic/board.ts'
 import { spanText, type ServerClock } from '../logic/clock.ts'
 import { remainingActions, questionsHere } from '../logic/questions.ts'
 import { linkTo } from '../logic/route.ts'
-import { moneyText, roleText, tokensText, visible } from '../logic/text.ts'
+import { moneyText, tokensText, visible, words } from '../logic/text.ts'
 import { Actions } from '../parts/actions.tsx'
-import { Ago, Badge, TextBlock, CommandLine, Countdown, Facts, Loading, SafeText, Section } from '../parts/basics.tsx'
+import { Ago, Badge, CommandLine, Countdown, Loading, SafeText, Section } from '../parts/basics.tsx'
 import { NextStep } from '../parts/card.tsx'
 import { EditTask } from '../parts/edit.tsx'
+import { FailsOnTarget } from '../parts/goal.tsx'
+import { JudgementSection } from '../parts/judgement.tsx'
 import { GoalLink } from '../parts/links.tsx'
 import { OwnQuestions } from '../parts/questions.tsx'
 import { History } from '../parts/history.tsx'
+import { TaskFacts } from '../parts/task-facts.tsx'
 import { Timeline } from '../parts/timeline.tsx'
 import type { PageData } from './board-page.tsx'
 import { NotFound } from './not-found.tsx'
-
-const listOf = (items: readonly string[]): ReactNode =>
-  items.length === 0 ? null : (
-    <ul className="plain">
-      {items.map((item) => (
-        <li key={item}>
-          <code>
-            <SafeText text={item} />
-          </code>
-        </li>
-      ))}
-    </ul>
-  )
-
-const dependenciesOf = ({ task, goal }: Card): ReactNode =>
-  task.dependsOn.length === 0
-    ? null
-    : task.dependsOn.map((id) => (
-        <a key={id} href={linkTo.task(id)} className="part">
-          #{goal.tasks.find((other) => other.id === id)?.number ?? '?'}
-        </a>
-      ))
 
 const Runs = ({ runs, clock }: { runs: readonly Run[]; clock: ServerClock }) => (
   <ul className="rows">
@@ -51,7 +31,7 @@ const Runs = ({ runs, clock }: { runs: readonly Run[]; clock: ServerClock }) => 
           {moneyText(run.spend.costUsd)}, {spanText(run.spend.seconds * 1000)}
           {run.errorMeta !== null && (
             <>
-              , <SafeText text={run.errorMeta.failureCode} />
+              , <SafeText text={words(run.errorMeta.failureCode)} />
             </>
           )}
         </span>
@@ -75,13 +55,13 @@ const TaskActions = ({ task, question }: { task: BoardTask; question?: BoardQues
     // The folder is shown already.
     .filter((kind) => kind !== 'take-over' || task.takenOver === null || task.takenOver.givenBack)
   return (
-    <>
+    <div className="stack">
       <Actions
         actions={actions.flatMap((kind) => (kind === 'edit' ? [] : [taskAction(kind, task)]))}
         about={`task ${visible(task.title)}`}
       />
       {actions.includes('edit') && <EditTask task={task} />}
-    </>
+    </div>
   )
 }
 
@@ -97,10 +77,12 @@ const TaskHead = ({ card, asked, clock }: { card: Card; asked: boolean; clock: S
       </h1>
       <p className="badges">
         <Badge state={task.status} />
-        {task.nextStep?.at !== undefined && <Countdown at={task.nextStep.at} clock={clock} />}
+        {task.nextStep?.at !== undefined && <Countdown at={task.nextStep.at} status={task.status} clock={clock} />}
       </p>
       <NextStep task={task} asked={asked} />
+      {task.status === 'blocked(issue_linking)' && <CommandLine text={`unstuck link ${task.id} <issue>`} />}
       {task.takenOver !== null && !task.takenOver.givenBack && <TakenOver takenOver={task.takenOver} />}
+      {goal.landing.target?.taskId === task.id && <FailsOnTarget goal={goal} />}
     </article>
   )
 }
@@ -119,33 +101,18 @@ const Recoveries = ({ id, clock }: { id: string; clock: ServerClock }) => {
   )
 }
 
+/** The newest one; the pages of the runs have the others. */
+const Judged = ({ id, clock }: { id: string; clock: ServerClock }) => {
+  const judgement = useJudgements(id).data?.toSorted((a, b) => b.number - a.number)[0]
+  return judgement === undefined ? null : <JudgementSection judgement={judgement} clock={clock} />
+}
+
 const Attempts = ({ id, clock }: { id: string; clock: ServerClock }) => {
   const { data } = useRuns(id)
   return (
     <Section title="Runs">
       {data === undefined ? <Loading what="runs" /> : <Runs runs={data} clock={clock} />}
       {data?.length === 0 && <p className="quiet">No run yet.</p>}
-    </Section>
-  )
-}
-
-const TaskFacts = ({ card }: { card: Card }) => {
-  const { task } = card
-  return (
-    <Section title="Task">
-      <Facts
-        rows={[
-          ['Instructions', task.instructions === '' ? null : <TextBlock key="text" text={task.instructions} />],
-          ['Hint', task.hint === null ? null : <TextBlock key="hint" text={task.hint} />],
-          ['Harness', `${task.harness}${task.model === null ? '' : `, ${task.model}`}`],
-          ['Role', roleText(task.role)],
-          ['Depends on', dependenciesOf(card)],
-          ['Checks', listOf(task.commands)],
-          ['Allowed paths', listOf(task.allowedPaths)],
-          ['Denied paths', listOf(task.deniedPaths)],
-          ['Id', <code key="id">{task.id}</code>],
-        ]}
-      />
     </Section>
   )
 }
@@ -171,6 +138,7 @@ export const TaskPage = ({ id, picture }: { id: string; picture: PageData }) => 
       )}
       <div className="columns">
         <div>
+          <Judged id={id} clock={clock} />
           <Recoveries id={id} clock={clock} />
           <Attempts id={id} clock={clock} />
         </div>

@@ -54,9 +54,10 @@ const useServerTime = (clock: ServerClock): number => {
   return serverTime(clock, performance.now())
 }
 
-export const Countdown = ({ at, clock }: { at: string; clock: ServerClock }) => (
+/** `status` of the task says what happens at that time. */
+export const Countdown = ({ at, status, clock }: { at: string; status: string; clock: ServerClock }) => (
   <time role="timer" className="badge wait" dateTime={at} title={new Date(at).toLocaleString()}>
-    {countdownText(at, useServerTime(clock))}
+    {countdownText(at, useServerTime(clock), status === 'blocked(issue_linking)' ? 'question' : 'retry')}
   </time>
 )
 

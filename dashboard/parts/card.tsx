@@ -65,7 +65,7 @@ export const TaskCard = ({ card: { task, goal }, clock, asked, withGoal }: TaskC
     <p className="badges">
       <Badge state={task.status} />
       {task.status === 'done' && <Unverified outcome={task.run?.outcome ?? null} />}
-      {task.nextStep?.at !== undefined && <Countdown at={task.nextStep.at} clock={clock} />}
+      {task.nextStep?.at !== undefined && <Countdown at={task.nextStep.at} status={task.status} clock={clock} />}
     </p>
     <NextStep task={task} asked={asked} />
     <Attempts task={task} />

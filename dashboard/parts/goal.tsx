@@ -45,9 +45,9 @@ const GoalTitle = ({ goal, whole }: { goal: BoardGoal; whole: boolean }) => (
         <SafeText text={goal.title} />
       </h1>
     ) : (
-      <h3>
+      <h2>
         <GoalLink goal={goal} />
-      </h3>
+      </h2>
     )}
     <Badge state={goal.state} />
   </div>
@@ -67,6 +67,26 @@ export const GoalActions = ({ goal, question }: GoalActionsProps) => (
     about={`goal ${visible(goal.title)}`}
   />
 )
+
+/** A check that fails on the branch of the user since the goal has landed there; the command undoes the work that made it fail. */
+export const FailsOnTarget = ({ goal: { landing, targetBranch } }: { goal: BoardGoal }) => {
+  const { target } = landing
+  if (target?.state !== 'failed') return null
+  return (
+    <>
+      <p>
+        <span className="badge warn">fails on {visible(targetBranch ?? 'your branch')}</span>{' '}
+        <SafeText text={target.detail} />
+      </p>
+      {target.taskId !== null && (
+        <>
+          <p>To undo that work with a new commit on {visible(targetBranch ?? 'your branch')}:</p>
+          <CommandLine text={`unstuck revert ${target.taskId}`} />
+        </>
+      )}
+    </>
+  )
+}
 
 /** `whole` = on the page of the goal; `question` = the one that this page shows below the head. */
 export const GoalHead = ({ goal, whole, question }: GoalActionsProps & { whole: boolean }) => (
@@ -93,15 +113,7 @@ export const GoalHead = ({ goal, whole, question }: GoalActionsProps & { whole: 
         <CommandLine text={goal.mergeCommand} />
       </>
     )}
-    {goal.landing.target?.state === 'failed' && (
-      <>
-        <p>
-          <span className="badge warn">fails on {visible(goal.targetBranch ?? 'your branch')}</span>{' '}
-          <SafeText text={goal.landing.target.detail} />
-        </p>
-        {goal.landing.target.taskId !== null && <CommandLine text={`unstuck revert ${goal.landing.target.taskId}`} />}
-      </>
-    )}
+    <FailsOnTarget goal={goal} />
     {question === undefined && <GoalActions goal={goal} />}
   </article>
 )

@@ -1,7 +1,8 @@
 /** Whether the work of a run may land: the verdict, who gave it, and the points of an objection. */
 import type { Judgement } from '../../src/api/contract.ts'
+import type { ServerClock } from '../logic/clock.ts'
 import { moneyText, tokensText } from '../logic/text.ts'
-import { SafeText, Section } from './basics.tsx'
+import { Ago, SafeText, Section } from './basics.tsx'
 
 const tones = { approve: 'good', request_changes: 'bad' } as const
 
@@ -19,11 +20,21 @@ const verdictOf = ({ verdict, state }: Judgement): { text: string; tone: string 
   return { text: stateWords[state], tone: 'warn' }
 }
 
-const whoText = ({ mode, harness, model, decidedBy }: Judgement): string => {
+const reviewerText = ({ harness, model }: Judgement): string =>
+  harness === null ? '' : `${harness}${model === null ? '' : ` (${model})`}`
+
+/** Who gave the verdict; without one, who is asked. */
+const whoText = (judgement: Judgement): string => {
+  const { verdict, decidedBy } = judgement
+  const reviewer = reviewerText(judgement)
+  if (verdict === null) return reviewer === '' ? '' : `reviewer ${reviewer}`
   if (decidedBy !== null) return `by ${decidedBy}`
-  if (harness !== null) return `by ${harness}${model === null ? '' : ` (${model})`}`
-  return mode === 'human' ? 'by you' : 'by the gates'
+  return reviewer === '' ? 'by the gates' : `by ${reviewer}`
 }
+
+/** The badge says already that a person decides. */
+const reasonText = ({ mode, state, harness, reason }: Judgement): string =>
+  mode === 'human' && state === 'asked' && harness === null && reason === 'a person decides' ? '' : reason
 
 const Point = ({ point: { path, line, severity, what, why } }: { point: Judgement['points'][number] }) => (
   <li>
@@ -37,22 +48,39 @@ const Point = ({ point: { path, line, severity, what, why } }: { point: Judgemen
   </li>
 )
 
-export const JudgementSection = ({ judgement }: { judgement: Judgement }) => {
+/** Which commit was judged and when, and what the reviewer made of it. */
+const Account = ({ judgement, clock }: JudgementProps) => {
+  const { commit, risk, spend, harness, changedAt } = judgement
+  return (
+    <p className="quiet">
+      {commit !== null && (
+        <>
+          commit <code>{commit.slice(0, 12)}</code> ·{' '}
+        </>
+      )}
+      <Ago at={changedAt} clock={clock} />
+      {risk !== null && ` · risk ${risk}`}
+      {harness !== null && ` · ${tokensText(spend.tokens)} · ${moneyText(spend.costUsd)}`}
+    </p>
+  )
+}
+
+interface JudgementProps {
+  judgement: Judgement
+  clock: ServerClock
+}
+
+export const JudgementSection = ({ judgement, clock }: JudgementProps) => {
   const { text, tone } = verdictOf(judgement)
-  const { points, summary, reason, risk, spend } = judgement
+  const { points, summary } = judgement
+  const said = [whoText(judgement), reasonText(judgement)].filter((part) => part !== '').join(': ')
   return (
     <Section title="Judgement">
       <p>
-        <span className={`badge ${tone}`}>{text}</span> <SafeText text={whoText(judgement)} />
-        {reason !== '' && (
-          <>
-            {': '}
-            <SafeText text={reason} />
-          </>
-        )}
+        <span className={`badge ${tone}`}>{text}</span> <SafeText text={said} />
       </p>
       {points.length > 0 && (
-        <ul className="plain">
+        <ul className="plain spaced">
           {points.map((point) => (
             <Point key={`${point.path} ${point.line} ${point.what}`} point={point} />
           ))}
@@ -63,12 +91,7 @@ export const JudgementSection = ({ judgement }: { judgement: Judgement }) => {
           <SafeText text={summary} />
         </p>
       )}
-      {judgement.harness !== null && (
-        <p className="quiet">
-          {risk !== null && `risk ${risk} · `}
-          {tokensText(spend.tokens)} · {moneyText(spend.costUsd)}
-        </p>
-      )}
+      <Account judgement={judgement} clock={clock} />
     </Section>
   )
 }

@@ -67,7 +67,7 @@ const Lines = ({ id, log, ended, found }: LinesProps) => (
       <Line key={line.key} line={line} found={line.key === found} />
     ))}
     <p className="quiet">
-      {ended ? (log.lines.length === 0 ? 'The agent printed nothing.' : 'End of the log.') : 'Waiting for output …'}
+      {ended ? (log.lines.length === 0 ? 'Nothing was printed.' : 'End of the log.') : 'Waiting for output …'}
     </p>
   </>
 )

@@ -1,10 +1,10 @@
 /** What waits for a person on the page that it is about; all questions together are in the inbox. */
 import { useId } from 'react'
+import { questionTopic } from '../../src/api/contract.ts'
 import type { BoardGoal, BoardQuestion } from '../logic/board.ts'
 import type { ServerClock } from '../logic/clock.ts'
 import { happenedIn, isAboutWork } from '../logic/questions.ts'
 import { linkTo } from '../logic/route.ts'
-import { words } from '../logic/text.ts'
 import { Ago, TextBlock, SafeText } from './basics.tsx'
 import { Choices } from './choices.tsx'
 import { WorkView } from './diff.tsx'
@@ -68,7 +68,7 @@ const Asked = ({ question, ...rest }: AskedProps) => {
   return (
     <article className="asked" aria-labelledby={name} data-run={question.runId ?? undefined}>
       <p className="question" id={name}>
-        <span className="badge warn">{words(question.kind)}</span> <SafeText text={happenedIn(question)} />
+        <span className="badge warn">{questionTopic(question)}</span> <SafeText text={happenedIn(question)} />
       </p>
       <Tried tried={question.tried} />
       {question.details !== '' && (

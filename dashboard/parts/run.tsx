@@ -2,7 +2,7 @@
 import type { ReactNode } from 'react'
 import { runPhases, type Run } from '../../src/api/contract.ts'
 import { spanText, type ServerClock } from '../logic/clock.ts'
-import { moneyText, plural, tokensText } from '../logic/text.ts'
+import { moneyText, plural, tokensText, words } from '../logic/text.ts'
 import { Ago, Badge, TextBlock, Facts, SafeText, Section } from './basics.tsx'
 
 type Shown = Run
@@ -36,7 +36,9 @@ const correctionsOf = ({ corrections, resumeSession, hint }: Launch): string[] =
 
 export const Launches = ({ run, clock }: { run: Shown; clock: ServerClock }) => (
   <Section title="Launches">
-    {run.launches.length === 0 && <p className="quiet">The agent has not been started yet.</p>}
+    {run.launches.length === 0 && (
+      <p className="quiet">{run.state === 'running' ? 'No agent has been started yet.' : 'No agent was started.'}</p>
+    )}
     <ol className="rows">
       {run.launches.map((launch) => (
         <li key={launch.number}>
@@ -124,11 +126,11 @@ const Remarks = ({ verdict }: { verdict: Verdict }) => (
   </>
 )
 
-export const Checks = ({ run: { verdict } }: { run: Shown }) => {
+export const Checks = ({ run: { verdict, state } }: { run: Shown }) => {
   if (verdict === null)
     return (
       <Section title="Checks">
-        <p className="quiet">Not verified yet.</p>
+        <p className="quiet">{state === 'running' ? 'Not verified yet.' : 'No check ran.'}</p>
       </Section>
     )
   return (
@@ -157,7 +159,7 @@ type RunError = NonNullable<Shown['errorMeta']>
 export const ErrorReport = ({ error }: { error: RunError }) => (
   <section className="panel error" aria-labelledby="error">
     <h2 id="error">
-      <SafeText text={error.failureCode} />
+      <SafeText text={words(error.failureCode)} />
     </h2>
     <p>
       <SafeText text={error.message} />

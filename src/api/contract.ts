@@ -275,4 +275,5 @@ export type {
 } from './responses/views.ts'
 export { runPhases } from '../domain/run.ts'
 export { failuresText as redText } from '../domain/preexisting-failures.ts'
+export { questionTopic } from '../domain/escalation.ts'
 export { taskStates } from '../domain/task.ts'

@@ -53,16 +53,16 @@ const lines = (shown: InboxView): string => inboxLines(createPaint(false), shown
 
 test('questions are numbered, grouped, and show their choices by number; nothing controls the terminal', () => {
   expect(lines(view([question(1), question(2)], [proposed]))).toBe(`2 with the same cause: the same
-1 #1 Do it [q-1] exhausted
+1 #1 Do it [q-1] nothing left to try
     It failed 1.
     Tried: asked again
     1 Retry: It is tried again.
-2 #2 Do it [q-2] exhausted
+2 #2 Do it [q-2] nothing left to try
     It failed 2.
     Tried: asked again
     1 Retry: It is tried again.
 
-3 #3 Do it [q-3] exhausted
+3 #3 Do it [q-3] nothing left to try
     It failed 3.
     Proposed: rm -rf node_modules && npm install
       deletes: deletes node_modules

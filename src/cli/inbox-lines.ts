@@ -1,5 +1,5 @@
 /** The inbox as text for people: each question with its evidence, a proposed command with its risks, and its choices by number. */
-import type { InboxQuestion, InboxView } from '../api/contract.ts'
+import { questionTopic, type InboxQuestion, type InboxView } from '../api/contract.ts'
 import { safe, wordsOf, type Paint } from './render.ts'
 import { cutToWidth } from './width.ts'
 
@@ -35,7 +35,7 @@ export const evidenceLines = (paint: Paint, question: InboxQuestion): string[] =
 ]
 
 export const questionHead = (paint: Paint, question: InboxQuestion): string =>
-  `${paint.warn(String(question.number))} ${paint.bold(placeOf(question))} ${paint.dim(`[${question.id}] ${wordsOf(question.kind)}`)}`
+  `${paint.warn(String(question.number))} ${paint.bold(placeOf(question))} ${paint.dim(`[${question.id}] ${questionTopic(question)}`)}`
 
 /** Each choice by its number, with what it will do. */
 export const choiceLines = (question: InboxQuestion): string[] =>

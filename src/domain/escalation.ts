@@ -126,6 +126,26 @@ export interface Answered extends Escalation {
 export const offersChoice = ({ choices }: Pick<Escalation, 'choices'>, kind: ChoiceKind): boolean =>
   choices.some((choice) => choice.kind === kind)
 
+const topics: Record<EscalationKind, string> = {
+  blocker: 'goal is held up',
+  exhausted: 'nothing left to try',
+  budget: 'limit reached',
+  merge_conflict: 'merge conflict',
+  no_playbook: 'unknown failure',
+  recovery_approval_required: 'command to approve',
+  recovery_failed: 'command failed',
+  recovery_unknown_outcome: 'command without known result',
+  invalid_proposal: 'proposal is not valid',
+  agent_question: 'question of the agent',
+}
+
+/** What a question is about, in a few words for people. Finished work is asked about with the kinds of failures. */
+export const questionTopic = ({
+  kind,
+  choices,
+}: Pick<Escalation, 'kind'> & { choices: readonly { kind: ChoiceKind }[] }): string =>
+  choices.some((choice) => choice.kind === 'approve') ? 'finished work' : topics[kind]
+
 const answered = <const Trigger extends ChoiceKind, const To extends EscalationState>(trigger: Trigger, to: To) =>
   ({ from: 'pending', to, trigger, owner: 'person', event: 'escalation.answered' }) as const
 

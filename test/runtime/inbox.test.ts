@@ -72,6 +72,19 @@ test('without a stored failure the sentence decides, whatever task it names', as
   expect(groups.map(({ questions }) => questions.length)).toEqual([2])
 })
 
+test('finished work is one group with a cause in words, however much each changes', async () => {
+  const { tasks } = await asked([null, null])
+  for (const [index, { id, number, title }] of tasks.entries()) {
+    const files = index === 0 ? '1 file' : '12 files'
+    const happened = `Task ${number} "${title}" is finished and changes ${files}; it lands only if you approve it.`
+    await store.db.query(sql`update escalation set happened = ${happened} where task_id = ${id} and state = 'pending'`)
+  }
+  const { groups } = await inboxView(store.db)
+  expect(groups.map(({ cause, questions }) => [cause, questions.length])).toEqual([
+    ['The task is finished; it lands only if you approve it', 2],
+  ])
+})
+
 test('several answers in one request are decided each on its own', async () => {
   const { ids, tasks } = await asked([null, null, null])
   await answerQuestion(store.context, { id: ids[1] ?? '', choice: 'cancel' }, nothingRuns)

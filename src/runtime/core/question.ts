@@ -218,7 +218,7 @@ const aboutReviewedWork = (
   { diagnosis: { evidence, facts }, wasRejected }: { diagnosis: Diagnosis; wasRejected: boolean },
 ): PersonQuestion => {
   const { command, paths }: AnyFacts = facts
-  const why = command === undefined ? evidence.replace(/^REPOSITORY_STATE: /, '') : checkText(facts, evidence)
+  const why = command === undefined ? evidence : checkText(facts, evidence)
   const strayed = paths === undefined || command !== undefined ? '' : ` (${paths.join(', ')})`
   const question = sentence(`${nameOf(task)} could not review ${subjectText(review)}: ${why}${strayed}`)
   return {

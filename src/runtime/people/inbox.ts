@@ -35,6 +35,7 @@ const sentenceKey = ({ happened, question }: Escalation): string =>
     .replaceAll(/"[^"]*"/g, '"…"')
     .replaceAll(/\b[a-z]-[a-z0-9]{6,}\b/g, '…')
     .replaceAll(/\b\d+\b/g, 'n')
+    .replaceAll('n files', 'n file')
 
 const firstLine = (text: string): string => text.split('\n', 1)[0]?.trim() ?? ''
 
@@ -48,7 +49,14 @@ const causeOfProposal = ({ kind }: Escalation, { body }: RecoveryProposal): Caus
   return typeof command === 'string' ? { key: `${kind}\n${command}`, text: command } : undefined
 }
 
-const causeOf = (question: Escalation, { runs, proposals }: Known): Cause => {
+/** The sentence without the name of its task, which the row of each question shows. How much was changed is no cause. */
+const sentenceText = ({ happened, question }: Escalation, task: AskedTask | undefined): string => {
+  const said = firstLine(happened === '' ? question : happened).replace(/ and changes \d+ files?(?=;)/, '')
+  const name = task === undefined ? '' : `Task ${task.number} "${task.title}" `
+  return (name !== '' && said.startsWith(name) ? `The task ${said.slice(name.length)}` : said).replace(/\.$/, '')
+}
+
+const causeOf = (question: Escalation, { runs, proposals, tasks }: Known): Cause => {
   const proposal = proposals.get(proposalIdOf(question) ?? '')
   const proposed = proposal === undefined ? undefined : causeOfProposal(question, proposal)
   if (proposed !== undefined) return proposed
@@ -57,7 +65,10 @@ const causeOf = (question: Escalation, { runs, proposals }: Known): Cause => {
   const known = failure?.signature ?? ''
   const said = firstLine(failure?.evidence ?? '') || firstLine(failure?.message ?? '')
   return known === ''
-    ? { key: `${question.kind}\n${sentenceKey(question)}`, text: '' }
+    ? {
+        key: `${question.kind}\n${sentenceKey(question)}`,
+        text: sentenceText(question, tasks.get(question.taskId ?? '')),
+      }
     : { key: `${question.kind}\n${known}`, text: said }
 }
 

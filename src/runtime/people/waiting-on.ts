@@ -218,7 +218,7 @@ const linkWait = ({ task }: TaskFacts): WaitingOn | undefined =>
     ? undefined
     : {
         owner: 'planner',
-        text: `waiting for ${task.link?.waitsFor ?? 'its link'}: unstuck link ${task.id} <issue>; you are asked if it takes longer`,
+        text: `waiting for ${task.link?.waitsFor ?? 'its link'}: unstuck link ${task.id} <issue>; without it you are asked`,
         at: task.retry.at,
       }
 

@@ -29,7 +29,7 @@ const subjectOf = async (runContext: RunContext, review: TaskReview): Promise<st
     const head = await branchHead(context, goal, review.branch)
     if (head !== undefined) return head
     throw problem(
-      `there is no branch ${review.branch} in ${placeText(runContext)} to review; make it there and retry the task, or cancel the task`,
+      `there is no branch ${review.branch} in ${placeText(runContext)} to review; create it, and it is reviewed by itself, or cancel the task`,
     )
   }
   const entry = await mergeNumbered(context.db, review.mergeEntry)

@@ -39,7 +39,7 @@ const endWithError = async (runContext: RunContext, error: unknown): Promise<voi
     return
   }
   if (!(error instanceof AppError)) logUnexpectedError(runContext.context, runContext, error)
-  const text = error instanceof AppError ? `${error.code}: ${error.message}` : `internal error: ${messageOf(error)}`
+  const text = error instanceof AppError ? error.message : `internal error: ${messageOf(error)}`
   await stopProcesses(runContext, 'shutdown')
   const kind = isOutage(error) ? 'remote' : 'workspace'
   await recover(runContext, { kind, text }, { source: 'engine' })
