@@ -171,6 +171,7 @@ const ids: Case[] = [
   ['tasks --goal g-nosuch', 4, /no goal g-nosuch/],
   ['runs --task t-nosuch', 4, /no task t-nosuch/],
   ['events --goal g-nosuch', 4, /no goal g-nosuch/],
+  ['status --ended -1', 2, /--ended "-1": give a whole number of goals from 0 to 100000/],
   ['restore nosuch', 2, /--into/],
   ['restore nosuch --into {top}/new', 4, /no snapshot nosuch/],
   ['retry {doneTask}', 5, /is ready.*unstuck run/],

@@ -1,6 +1,7 @@
 /** `unstuck status`: shows goals, tasks with their next step, and open questions. */
 import type { StatusView } from '../../api/contract.ts'
-import { exitCodes } from '../../errors.ts'
+import { endedShown } from '../../domain/goal.ts'
+import { AppError, exitCodes } from '../../errors.ts'
 import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 import { printLine, printJson, type Io } from '../io.ts'
 import { createPaint, statusLines } from '../render.ts'
@@ -10,8 +11,13 @@ interface StatusOptions extends JsonOption {
   watch?: boolean
 }
 
+const endedCount = (text: string): string => {
+  if (/^\d{1,9}$/.test(text) && Number(text) <= endedShown.most) return text
+  throw new AppError('USAGE', `--ended "${text}": give a whole number of goals from 0 to ${endedShown.most}`)
+}
+
 const status = async (io: Io, options: StatusOptions): Promise<number> => {
-  const path = `/status${options.ended === undefined ? '' : `?ended=${encodeURIComponent(options.ended)}`}`
+  const path = `/status${options.ended === undefined ? '' : `?ended=${endedCount(options.ended)}`}`
   if (options.watch === true)
     return (await import('../live/status-watch.ts')).watchStatus(io, path, options.json === true)
   const { readOnly } = await import('../engine/read-only.ts')

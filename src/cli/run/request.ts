@@ -3,7 +3,8 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import type { GoalView } from '../../api/contract.ts'
 import type { Config } from '../../config.ts'
-import type { JudgeMode } from '../../domain/judgement.ts'
+import { strictestMode, type JudgeMode } from '../../domain/judgement.ts'
+import { subjectText } from '../../domain/task-review.ts'
 import { AppError } from '../../errors.ts'
 import { checksInCheckout, firstChecks } from '../../runtime/checks/first-checks.ts'
 import { inferredChecks, topOfFolder } from '../../runtime/checks/infer-from-files.ts'
@@ -141,11 +142,16 @@ export const showPlan = (io: Io, { input, options }: Request, { home, config, ha
   printLine(io, input.title)
   for (const [index, task] of input.tasks.entries()) {
     const after = task.after.length === 0 ? '' : `, after task ${task.after.join(', ')}`
-    printLine(io, `  ${index + 1}. ${task.title} (${harnessOf(task.harness)}${after})`)
+    const who =
+      task.review === undefined ? harnessOf(task.harness) : `reviews ${subjectText(task.review)}, without an agent`
+    printLine(io, `  ${index + 1}. ${task.title} (${who}${after})`)
+    if (task.link !== undefined) printLine(io, `     Waits for a link: ${task.link}`)
     if (task.kind === 'loop' || (task.kind === undefined && options.strategy === 'loop'))
       printLine(io, '     In turns of planner, worker, tester and reviewer, until promise and gates hold')
     printLine(io, `     May change: ${task.allowedPaths.join(', ')}`)
     printLine(io, `     ${safe(checksText(home, config, task))}`)
+    const judge = strictestMode([config.judge.mode, options.judge ?? null, task.judge ?? null])
+    if (judge !== 'auto') printLine(io, `     Lands after ${judge === 'llm' ? 'a reviewer' : 'you'} approved it`)
   }
   printLine(io, landingText(options))
 }

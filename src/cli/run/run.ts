@@ -4,6 +4,7 @@ import { loadConfig } from '../../config.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import { realFiles } from '../../runtime/core/files.ts'
 import { chooseHarness } from '../../runtime/harness/harness-choice.ts'
+import { checkKinds } from '../../runtime/goal/check-kinds.ts'
 import type { GoalInput } from '../../runtime/goal/goal-input.ts'
 import { connect } from '../engine/connect.ts'
 import { homeOf, type Home } from '../engine/home.ts'
@@ -35,6 +36,7 @@ export const runGoal = async (live: Live, words: string[], options: RunOptions):
   const config = loadConfig({ root: home.repository.root, environment: io.environment })
   const request = goalRequestOf(io, { home, input, options, config })
   checkFolder(home, request.options)
+  checkKinds(input, request.options)
   const harnessOf = (name?: string): string =>
     chooseHarness(realFiles, config, name ?? options.harness, io.environment.PATH)
   checkHarnesses(words, input, harnessOf)

@@ -6,7 +6,6 @@ import { whyNotAllowed } from '../../wide-folder.ts'
 import type { Goal } from '../../domain/goal.ts'
 import { noSpend } from '../../domain/budget.ts'
 import type { JudgeMode } from '../../domain/judgement.ts'
-import type { TaskKind } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { mustSucceed } from '../../store/db.ts'
 import { insertGoal, moveGoal } from '../../store/goal.ts'
@@ -14,6 +13,7 @@ import { mergeNumbered } from '../../store/merge.ts'
 import { insertTasks, type NewTask } from '../../store/task.ts'
 import type { TopOfCommit } from '../../workspace/tree.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
+import { checkKinds, kindOf } from './check-kinds.ts'
 import type { GoalInput } from './goal-input.ts'
 import { chooseHarness } from '../harness/harness-choice.ts'
 import { inferredChecks, manifestNames, topOfFolder } from '../checks/infer-from-files.ts'
@@ -48,42 +48,8 @@ interface Plan {
   top: TopOfCommit
 }
 
-const kindOf = ({ kind }: GoalInput['tasks'][number], { strategy }: GoalOptions): TaskKind =>
-  kind ?? (strategy === 'loop' ? 'loop' : 'code')
-
-/** What a role may not change is restored after its turn, which must not happen in a folder where a person works as well. */
-const checkLoops = (input: GoalInput, options: GoalOptions): void => {
-  if (options.repoMode !== 'direct') return
-  const index = input.tasks.findIndex((task) => kindOf(task, options) === 'loop')
-  if (index === -1) return
-  throw new AppError(
-    'INPUT_INVALID',
-    `task ${index + 1} is of kind "loop", which needs a workspace of its own; run it without --direct (repoMode "local")`,
-  )
-}
-
-/** Names the task and what to write instead. */
-const checkReview = (
-  { role, review, kind }: GoalInput['tasks'][number],
-  { number, repoMode }: { number: number; repoMode: Goal['repoMode'] },
-): void => {
-  const refuse = (problem: string): never => {
-    throw new AppError('INPUT_INVALID', `task ${number}: ${problem}`)
-  }
-  if (review === undefined && role === 'judge')
-    refuse(
-      'role is "judge", and nothing is named to review; add "review": {"branch": "<name>"} or {"mergeEntry": <number>}',
-    )
-  if (review === undefined) return
-  if (role !== 'judge')
-    refuse(`review belongs to a task of role "judge", and the role is "${role}"; remove one of the two`)
-  if (kind === 'loop') refuse('kind is "loop", but a review launches no agent; remove "kind" or "review"')
-  if (repoMode === 'direct') refuse('a review needs a goal branch to merge into; run it without --direct')
-}
-
-const checkReviews = async ({ db }: Context, input: GoalInput, { repoMode }: GoalOptions): Promise<void> => {
+const checkMergeEntries = async ({ db }: Context, input: GoalInput): Promise<void> => {
   for (const [index, task] of input.tasks.entries()) {
-    checkReview(task, { number: index + 1, repoMode })
     if (task.review === undefined || 'branch' in task.review) continue
     if ((await mergeNumbered(db, task.review.mergeEntry)) === undefined)
       throw new AppError(
@@ -199,8 +165,8 @@ export const createGoal = async (context: Context, input: GoalInput, options: Go
   const { hourTokens: _hourTokens, ...goalLimits } = config.limits
   // An unreadable contract is reported now instead of when the first task is verified.
   readContract(context.ports.files, context.repository.root)
-  checkLoops(input, options)
-  await checkReviews(context, input, options)
+  checkKinds(input, options)
+  await checkMergeEntries(context, input)
   const allowedDirs = allowedDirsOf(context, input, options)
   const start = await startOf(context, options)
   const id = context.newId('g')

@@ -1,0 +1,50 @@
+/** Which kinds of tasks fit together and fit how the goal works. The command line checks it before an engine is started. */
+import type { Goal } from '../../domain/goal.ts'
+import type { TaskKind } from '../../domain/task.ts'
+import { AppError } from '../../errors.ts'
+import type { GoalInput } from './goal-input.ts'
+
+interface KindOptions {
+  repoMode: Goal['repoMode']
+  strategy?: 'tasks' | 'loop'
+}
+
+export const kindOf = ({ kind }: GoalInput['tasks'][number], { strategy }: Pick<KindOptions, 'strategy'>): TaskKind =>
+  kind ?? (strategy === 'loop' ? 'loop' : 'code')
+
+/** What a role may not change is restored after its turn, which must not happen in a folder where a person works as well. */
+const checkLoops = (input: GoalInput, options: KindOptions): void => {
+  if (options.repoMode !== 'direct') return
+  const index = input.tasks.findIndex((task) => kindOf(task, options) === 'loop')
+  if (index === -1) return
+  throw new AppError(
+    'INPUT_INVALID',
+    `task ${index + 1} is of kind "loop", which needs a workspace of its own; run it without --direct (repoMode "local")`,
+  )
+}
+
+/** Names the task and what to write instead. */
+const checkReview = (
+  { role, review, kind }: GoalInput['tasks'][number],
+  { number, repoMode }: { number: number; repoMode: Goal['repoMode'] },
+): void => {
+  const refuse = (problem: string): never => {
+    throw new AppError('INPUT_INVALID', `task ${number}: ${problem}`)
+  }
+  if (review === undefined && role === 'judge')
+    refuse(
+      'role is "judge", and nothing is named to review; add "review": {"branch": "<name>"} or {"mergeEntry": <number>}',
+    )
+  if (review === undefined) return
+  if (role !== 'judge')
+    refuse(`review belongs to a task of role "judge", and the role is "${role}"; remove one of the two`)
+  if (kind === 'loop') refuse('kind is "loop", but a review launches no agent; remove "kind" or "review"')
+  if (repoMode === 'direct') refuse('a review needs a goal branch to merge into; run it without --direct')
+}
+
+/** Throws INPUT_INVALID, which names the task and what to write instead. */
+export const checkKinds = (input: GoalInput, options: KindOptions): void => {
+  checkLoops(input, options)
+  for (const [index, task] of input.tasks.entries())
+    checkReview(task, { number: index + 1, repoMode: options.repoMode })
+}
