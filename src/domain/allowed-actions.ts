@@ -43,6 +43,8 @@ const mayWorkStart = ({ state }: Goal): boolean => state === 'failed' || !goalEn
 /** Taking over again a task that a person has already taken over returns its folder once more. */
 const isTakeable = ({ task, goal }: TaskActionFacts): boolean =>
   mayWorkStart(goal) &&
+  // Reviewed work is corrected where it comes from.
+  task.review === null &&
   !waitsForAutoFix(task) &&
   (task.status === 'blocked(awaiting_human)' || personMay(taskFlow, task.status, 'taken_over'))
 

@@ -35,20 +35,32 @@ export interface Flow<State extends string = string> {
 export type Illegal = { ok: false; code: 'illegal'; message: string }
 export type Legal<Row extends FlowRow = FlowRow> = { ok: true; row: Row }
 
+/** How a person says a trigger, where its own words say something else. */
+const personWords: Readonly<Record<string, string>> = {
+  objected: 'rejected',
+  asked_again: 'reviewed again',
+  approved_in_place: 'approved',
+  link_awaited: 'made to wait for a link',
+}
+
+export const triggerText = (trigger: string): string => personWords[trigger] ?? trigger.replaceAll('_', ' ')
+
 /** The row for a trigger in a state, or a message that lists what a person can do in that state. */
 export const transitionOf = (flow: Flow, from: string, trigger: string): Legal | Illegal => {
   const row = flow.rows.find((candidate) => candidate.from === from && candidate.trigger === trigger)
   if (row !== undefined) return { ok: true, row }
   const rows = flow.rows.filter((candidate) => candidate.from === from)
   // The message is for a person, who cannot make the transitions of the engine.
-  const open = [...new Set(rows.filter(({ owner }) => owner === 'person').map((candidate) => candidate.trigger))]
+  const open = [
+    ...new Set(rows.filter(({ owner }) => owner === 'person').map((candidate) => triggerText(candidate.trigger))),
+  ]
   const choice = open.length === 0 ? 'there is nothing that you can do in this state' : `it can be ${open.join(' or ')}`
   const isOver = open.length === 0 && flow.terminal.includes(from)
   const rest = rows.length === 0 || isOver ? 'it has ended' : choice
   return {
     ok: false,
     code: 'illegal',
-    message: `a ${flow.entity} that is ${from} cannot be ${trigger.replaceAll('_', ' ')}; ${rest}`,
+    message: `a ${flow.entity} that is ${from} cannot be ${triggerText(trigger)}; ${rest}`,
   }
 }
 

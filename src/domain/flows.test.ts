@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { agentDerivation, agentStates } from './agent.ts'
-import { transitionOf, type Flow, type FlowRow } from './flow.ts'
+import { transitionOf, triggerText, type Flow, type FlowRow } from './flow.ts'
 import { flows } from './flows.ts'
 import { blockReasonOf, blockReasons, statusOf, readBlockReason, stateOf, taskFlow, taskStates } from './task.ts'
 
@@ -112,7 +112,7 @@ describe.each(flows.map((flow) => [flow.entity, flow] as const))('the flow of a 
       const message = answer.ok ? '' : answer.message
       expect(message).toContain(state)
       if (rows.length === 0) expect(message).toContain('it has ended')
-      for (const trigger of legal) expect(message).toContain(trigger)
+      for (const trigger of legal) expect(message).toContain(triggerText(trigger))
     }
   })
 

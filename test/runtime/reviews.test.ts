@@ -10,6 +10,7 @@ import { enqueueMerge } from '../../src/store/merge.ts'
 import { judgedRunOf } from '../../src/store/judged-run.ts'
 import { finishRun, getRun, judgeRun, saveRun, unjudgedRuns } from '../../src/store/run.ts'
 import { getTask, moveTask } from '../../src/store/task.ts'
+import { takeOverTask } from '../../src/runtime/people/take-over-task.ts'
 import { failure, openRequeueStore, type RequeueStore } from './requeue-store.ts'
 
 let opened: RequeueStore
@@ -84,6 +85,13 @@ const objects = async (run: Run): Promise<void> => {
 
 const reasons = async (id: string): Promise<unknown[]> =>
   (await opened.payloads(id, 'task.requeued')).map(({ reason }) => reason)
+
+it('is not taken over by a person, because its work is corrected where it comes from', async () => {
+  const id = await newTask()
+  await expect(takeOverTask(opened.contextOf(), id)).rejects.toThrow(
+    `task ${id} only reviews branch feature; correct the work there, then: unstuck retry ${id}`,
+  )
+})
 
 it.each([true, false])('is left with the judge while a run of it can be judged (review: %s)', async (isReview) => {
   const id = await newTask(isReview)

@@ -1,6 +1,7 @@
 /** The choices of a question as records: the label of a button, its effect, and the command with the same effect. */
 import type { Choice, ChoiceInput } from '../../domain/escalation.ts'
 import type { Run } from '../../domain/run.ts'
+import type { Task } from '../../domain/task.ts'
 
 /** The task or goal that a question is about. */
 type Id = string
@@ -100,10 +101,14 @@ export const replyChoice = (task: Id): Choice => ({
 export const takeOverChoice = (task: Id, runId: string): Choice => ({
   ...{ id: 'take_over', kind: 'take_over', runId },
   label: 'Take over',
-  effect: 'You continue in the workspace and session of the agent; `unstuck give-back` collects the result.',
+  effect: 'You continue in the workspace and session of the agent; "unstuck give-back" collects the result.',
   command: `unstuck take-over ${task}`,
   input: null,
 })
+
+/** Reviewed work is nobody's to continue here: it is corrected where it comes from. */
+export const takeOverChoices = ({ id, review }: Pick<Task, 'id' | 'review'>, runId: string): Choice[] =>
+  review === null ? [takeOverChoice(id, runId)] : []
 
 /** With the commit that the question is about, so that nothing else is decided by the command. Work in place has none. */
 const ofCommit = ({ commit }: Pick<Run, 'commit'>): string =>

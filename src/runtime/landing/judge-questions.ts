@@ -14,7 +14,7 @@ import {
   hintChoice,
   rejectChoice,
   retryChoice,
-  takeOverChoice,
+  takeOverChoices,
 } from '../core/choices.ts'
 import { heldReason, type Held } from '../core/held-work.ts'
 import { questionWithTried } from '../core/tried.ts'
@@ -65,7 +65,7 @@ export const decideQuestion = (
     choices: [
       approveChoice(task.id, run),
       rejectChoice(task.id, run),
-      takeOverChoice(task.id, run.id),
+      ...takeOverChoices(task, run.id),
       cancelChoice(task.id),
     ],
   }

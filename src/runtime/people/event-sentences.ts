@@ -38,8 +38,9 @@ export const eventTypes: EventTypes = {
   ...ownerEvents,
   ...notificationEvents,
   'task.created': {
-    meaning: 'a task was queued',
-    sentence: (p) => `task ${payloadText(p, 'number')} "${payloadText(p, 'title')}" was queued`,
+    meaning: 'a task was queued; with `waitsFor` it first waits for a link',
+    sentence: (p) =>
+      `task ${payloadText(p, 'number')} "${payloadText(p, 'title')}" was ${payloadText(p, 'waitsFor') === '' ? 'queued' : `created; it waits for a link: ${payloadText(p, 'waitsFor')}`}`,
   },
   'task.claimed': {
     meaning: 'an agent claimed the task',
