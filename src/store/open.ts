@@ -73,13 +73,25 @@ const openDatabase = async ({
 /** Milliseconds; a command that only reads holds the lock for seconds at most. */
 const readerMs = 30_000
 
-/** An engine that starts while a command reads waits for it, instead of taking it for another engine. */
-const lockForEngine = async (path: string): Promise<OwnerLock> => {
+/** Whether a command that only reads has the lock, or had it a moment ago. */
+const isLockOfReader = (path: string): boolean => {
+  const owner = ownerOf(path)
+  return owner === undefined || (owner.liveness === 'alive' && owner.holder.reading === true)
+}
+
+/**
+ * An engine that starts while a command reads waits for it, instead of taking it for another engine. The command may also be faster at
+ * the lock of an engine that was killed.
+ */
+export const lockForEngine = async (path: string, take = takeOwnerLock): Promise<OwnerLock> => {
   for (const began = performance.now(); performance.now() - began < readerMs; await delay(20)) {
-    const owner = ownerOf(path)
-    if (owner?.holder.reading !== true || owner.liveness !== 'alive') break
+    try {
+      return take(path)
+    } catch (error) {
+      if (!isLockOfReader(path)) throw error
+    }
   }
-  return takeOwnerLock(path)
+  return take(path)
 }
 
 const checked = async (db: Db, check: (db: Db) => Promise<void>): Promise<Db> => {

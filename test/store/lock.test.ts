@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, i
 import { firstRow, sql } from '../../src/store/db.ts'
 import { ownerOf, takeOwnerLock } from '../../src/store/lock.ts'
 import { migrations } from '../../src/store/migrate.ts'
-import { lockPathOf, openStore } from '../../src/store/open.ts'
+import { lockForEngine, lockPathOf, openStore } from '../../src/store/open.ts'
 
 const modules = new URL('../../src/store', import.meta.url).href
 const fixture = (name: string): string => fileURLToPath(new URL(`../fixture/store/${name}`, import.meta.url))
@@ -114,6 +114,27 @@ describe('the owner of a store', () => {
     expect(row?.rows).toBeGreaterThanOrEqual(reported)
     expect(row?.top).toBe(row?.rows)
     expect(existsSync(lockPathOf(join(root, 'state')))).toBe(false)
+  })
+
+  it('waits for a command that only reads and was faster at the lock of a killed owner', async () => {
+    const path = lockPathOf(join(root, 'state'))
+    const order: string[] = []
+    const take: typeof takeOwnerLock = (at) => {
+      if (order.length === 0) {
+        const reader = takeOwnerLock(at, true)
+        order.push('reading')
+        setImmediate(() => {
+          reader.release()
+          order.push('read')
+        })
+      }
+      const lock = takeOwnerLock(at)
+      order.push('owner')
+      return lock
+    }
+    const lock = await lockForEngine(path, take)
+    expect(order).toEqual(['reading', 'read', 'owner'])
+    lock.release()
   })
 
   it('gives the lock back when it closes, and when a newer version wrote the store', async () => {
