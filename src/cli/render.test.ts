@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { ReportView } from '../api/contract.ts'
-import { createPaint, reportLines } from './render.ts'
+import type { GoalView, ReportView, StatusView } from '../api/contract.ts'
+import { createPaint, reportLines, statusLines } from './render.ts'
 
 const recovery = (status: ReportView['recovered'][number]['status']) => ({
   playbook: 'p',
@@ -38,4 +38,19 @@ it('counts a recovery in progress neither as helpful nor as useless', () => {
   expect(reportLines(createPaint(false), { ...report, reworked })).toEqual(
     expect.arrayContaining(['Continued by a new task: 1', '  [Rework] Make it [t-2]: npm test: exit 1']),
   )
+})
+
+it('says that no engine is running while a goal needs one', () => {
+  const goal = (state: GoalView['state']) => ({
+    ...{ id: 'g-1', title: 'A goal', state, reason: '', tasks: [], stillFailing: [], mergeCommand: null },
+    ...{ targetBranch: null, landing: { target: null } },
+  })
+  const lines = (state: GoalView['state'], gone: boolean): string => {
+    const status = { goals: [goal(state)], endedLeftOut: 0, limits: [], undelivered: [], engines: [], notices: [] }
+    const shown = { ...status, escalations: [], suggestions: [], at: '2026-11-24T21:00:00.000Z' }
+    return statusLines(createPaint(false), shown as unknown as StatusView, gone).join('\n')
+  }
+  expect(lines('active', true)).toContain('! no engine is running: nothing starts, is judged or lands')
+  expect(lines('active', false)).not.toContain('no engine')
+  expect(lines('done', true)).not.toContain('no engine')
 })

@@ -113,7 +113,13 @@ const suggestionLines = (paint: Paint, suggestions: StatusView['suggestions']): 
     `    To let it run without a question, add to recovery.auto_approve in .unstuck/config.json: ${safe(line)}`,
   ])
 
-export const statusLines = (paint: Paint, status: StatusView): string[] => {
+/** Without an engine the next steps of tasks are what an engine would do. */
+const noEngineLines = (paint: Paint, { goals }: StatusView): string[] =>
+  goals.some(({ state }) => state === 'active')
+    ? [`${paint.warn('!')} no engine is running: nothing starts, is judged or lands. To start it: unstuck up`]
+    : []
+
+export const statusLines = (paint: Paint, status: StatusView, isEngineGone = false): string[] => {
   if (status.goals.length + status.endedLeftOut === 0)
     return [
       ...status.notices.map((notice) => `${paint.warn('!')} ${safe(notice)}`),
@@ -139,6 +145,7 @@ export const statusLines = (paint: Paint, status: StatusView): string[] => {
         `${paint.warn('notify')} ${channel}: ${waiting === 0 ? `${givenUp} given up` : `${waiting} not delivered yet`}: ${cutToWidth(safe(problem), 200)} ${paint.dim('(unstuck notify list)')}`,
     ),
     ...engineLines(paint, status.engines),
+    ...(isEngineGone ? noEngineLines(paint, status) : []),
     ...status.notices.map((notice) => `${paint.warn('!')} ${safe(notice)}`),
     ...questions,
     ...suggestionLines(paint, status.suggestions),

@@ -21,9 +21,11 @@ const status = async (io: Io, options: StatusOptions): Promise<number> => {
   if (options.watch === true)
     return (await import('../live/status-watch.ts')).watchStatus(io, path, options.json === true)
   const { readOnly } = await import('../engine/read-only.ts')
-  const view = await readOnly(io, ({ client }) => client.get<StatusView>(path))
+  const { view, isEngineGone } = await readOnly(io, async ({ client, isEngineGone }) => ({
+    ...{ view: await client.get<StatusView>(path), isEngineGone },
+  }))
   if (options.json === true) printJson(io, view)
-  else for (const text of statusLines(createPaint(io.colours), view)) printLine(io, text)
+  else for (const text of statusLines(createPaint(io.colours), view, isEngineGone)) printLine(io, text)
   return view.escalations.length > 0 ? exitCodes.needsPerson : exitCodes.ok
 }
 

@@ -16,6 +16,8 @@ export interface ReadOnlyClient {
   client: Client
   /** True if an engine is running, so that later events can be followed. */
   live: boolean
+  /** True if no engine can be running: the store is in a file of this machine, and nothing but this command has it. */
+  isEngineGone: boolean
 }
 
 const isLocked = (error: unknown): boolean => error instanceof AppError && error.code === 'STORE_LOCKED'
@@ -28,10 +30,11 @@ const busy = ({ repository }: Home, error: unknown): AppError =>
 
 const readStore = async <T>(io: Io, home: Home, work: (reading: ReadOnlyClient) => Promise<T>): Promise<T> => {
   const { openReader } = await import('../../api/reader.ts')
+  const isEngineGone = configuredDatabase(io.environment, home.repository.id) === undefined
   const { environment, version } = io
   const reader = await openReader({ ...home, environment, version })
   try {
-    return await work({ client: createClient(reader.url, reader.token, reader.send), live: false })
+    return await work({ client: createClient(reader.url, reader.token, reader.send), live: false, isEngineGone })
   } finally {
     await reader.close()
   }
@@ -44,7 +47,7 @@ export const readOnly = async <T>(io: Io, work: (reading: ReadOnlyClient) => Pro
     const client = await findEngine(home)
     if (client !== undefined) {
       await checkStore(io, home, client)
-      return work({ client, live: true })
+      return work({ client, live: true, isEngineGone: false })
     }
     // A shared database may contain runs of other machines, so a missing local mark proves nothing.
     if (configuredDatabase(io.environment, home.repository.id) === undefined) requireStore(home)
