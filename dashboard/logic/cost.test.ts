@@ -61,10 +61,14 @@ it('names the parts of an action and leaves out what says nothing', () => {
       delayMs: 79_000,
       key: 'e2ade',
       restart: { tree: 'dbe3' },
+      onto: 'a'.repeat(40),
+      conflicts: ['x', 'y'],
     }),
   ).toEqual([
     ['addDir', '/a'],
     ['count', '2'],
     ['delay', '79 s'],
+    ['onto', 'a'.repeat(12)],
+    ['conflicts', 'x, y'],
   ])
 })

@@ -28,8 +28,8 @@ export const costText = (recovery: Found, runs: readonly Attempt[]): string => {
   return [took, ledTo(recovery, runs)].filter((part) => part !== '').join('; ')
 }
 
-/** What tells one recovery from another in the store, and says nothing to people. */
-const internal = new Set(['type', 'name', 'key', 'tree', 'restart'])
+/** What tells one recovery from another in the store, and says nothing to people; `because` repeats the evidence. */
+const internal = new Set(['type', 'name', 'key', 'tree', 'restart', 'because'])
 
 /** The parameters of an action or post-condition for people. */
 export const parametersOf = (value: Record<string, unknown>): [string, string][] =>
@@ -37,5 +37,7 @@ export const parametersOf = (value: Record<string, unknown>): [string, string][]
     .filter(([name, part]) => !internal.has(name) && part !== null && part !== false && part !== '')
     .map(([name, part]) => {
       if (name.endsWith('Ms') && typeof part === 'number') return [name.slice(0, -2), spanText(part)]
-      return [name, typeof part === 'string' ? part : JSON.stringify(part)]
+      if (Array.isArray(part) && part.every((each) => typeof each === 'string')) return [name, part.join(', ')]
+      if (typeof part !== 'string') return [name, JSON.stringify(part)]
+      return [name, /^[0-9a-f]{40}$/.test(part) ? part.slice(0, 12) : part]
     })

@@ -76,22 +76,24 @@ export const JudgementSection = ({ judgement, clock }: JudgementProps) => {
   const said = [whoText(judgement), reasonText(judgement)].filter((part) => part !== '').join(': ')
   return (
     <Section title="Judgement">
-      <p>
-        <span className={`badge ${tone}`}>{text}</span> <SafeText text={said} />
-      </p>
-      {points.length > 0 && (
-        <ul className="plain spaced">
-          {points.map((point) => (
-            <Point key={`${point.path} ${point.line} ${point.what}`} point={point} />
-          ))}
-        </ul>
-      )}
-      {summary !== '' && (
+      <div className="spaced">
         <p>
-          <SafeText text={summary} />
+          <span className={`badge ${tone}`}>{text}</span> <SafeText text={said} />
         </p>
-      )}
-      <Account judgement={judgement} clock={clock} />
+        {points.length > 0 && (
+          <ul className="plain spaced">
+            {points.map((point) => (
+              <Point key={`${point.path} ${point.line} ${point.what}`} point={point} />
+            ))}
+          </ul>
+        )}
+        {summary !== '' && (
+          <p>
+            <SafeText text={summary} />
+          </p>
+        )}
+        <Account judgement={judgement} clock={clock} />
+      </div>
     </Section>
   )
 }

@@ -78,7 +78,9 @@ it('ends with the task that corrects it, and what depends on it follows', async 
   const waiting = tasks.find(({ id }) => id === parent) as Task
   expect(waiting).toMatchObject({ status: 'blocked(needs_rework)', retry: null })
   const facts = { task: waiting, goal: (await getGoal(store.db, goal))!, tasks, runs: [], merges: [], escalations: [] }
-  expect(waitingOn(facts)?.text).toContain('task 3 "[AutoFix-Conflict] PR #1: Task 1" corrects it')
+  expect(waitingOn(facts)?.text).toMatch(
+    /^its work could not land yet \(.+\); task 3 "\[AutoFix-Conflict\] PR #1: Task 1" corrects it$/,
+  )
   // The rework table leaves it alone meanwhile.
   await opened.pass()
   expect(await statusOf(parent)).toBe('blocked(needs_rework)')

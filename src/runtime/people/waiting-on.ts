@@ -257,7 +257,12 @@ export const correctorOf = ({ id }: Task, tasks: readonly Task[]): Task | undefi
 const autoFixWait = (task: Task, tasks: readonly Task[]): WaitingOn | undefined => {
   const corrector = correctorOf(task, tasks)
   if (corrector === undefined) return undefined
-  return { owner: 'cycle manager', text: `its work could not land yet; ${named(corrector, task.goalId)} corrects it` }
+  const because = corrector.rework?.because ?? ''
+  const why = because === '' ? '' : ` (${shown(because, 120)})`
+  return {
+    owner: 'cycle manager',
+    text: `its work could not land yet${why}; ${named(corrector, task.goalId)} corrects it`,
+  }
 }
 
 /** The work did not pass; when the wait ends the queue decides how the task continues. */
