@@ -1,6 +1,6 @@
 /** The inbox as data: which question is open, what its keys do, which choices several questions share, and what became of answers. Pure. */
 import type { AnswerResults, InboxQuestion, InboxView } from '../../src/api/contract.ts'
-import { words } from './text.ts'
+import { capitalised, words } from './text.ts'
 import type { QuestionChoice } from './questions.ts'
 
 export type InboxGroup = InboxView['groups'][number]
@@ -49,8 +49,6 @@ export const keyOf = (key: string): InboxKey | undefined => {
 
 /** They open something of one question alone, or change a file that the next answer would find changed. */
 const forOneAlone = new Set<string>(['take_over', 'approve_always'])
-
-const capitalised = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
 /** What the questions suggest differs, so that a text left empty keeps each suggestion. */
 const sharedInput = (all: readonly QuestionChoice[]): QuestionChoice['input'] => {

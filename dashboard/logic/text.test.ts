@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { foldText, visible } from './text.ts'
+import { capitalised, foldText, visible } from './text.ts'
 
 it.each([
   ['\u001b[31mred\u001b[0m', '⟨ESC⟩[31mred⟨ESC⟩[0m'],
@@ -20,4 +20,8 @@ it('a long text is folded, one that is hardly longer is not', () => {
   const lines = (count: number): string => Array.from({ length: count }, (_, at) => at).join('\n')
   expect(foldText(lines(14))).toEqual({ head: lines(14), hidden: 0 })
   expect(foldText(lines(15))).toEqual({ head: lines(12), hidden: 3 })
+})
+
+it('a sentence begins with a capital letter', () => {
+  expect([capitalised('task 2 continues its work'), capitalised('')]).toEqual(['Task 2 continues its work', ''])
 })

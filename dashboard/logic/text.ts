@@ -40,6 +40,8 @@ export const tokensText = (tokens: number): string => `${inThousands.format(toke
 
 export const moneyText = (dollars: number): string => `$${dollars.toFixed(2)}`
 
+export const capitalised = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
+
 /** `awaiting_human` → `awaiting human`. */
 export const words = (name: string): string => name.replaceAll('_', ' ')
 

@@ -2,7 +2,7 @@
 import { ownerText, type Card } from '../logic/board.ts'
 import type { ServerClock } from '../logic/clock.ts'
 import { linkTo } from '../logic/route.ts'
-import { plural } from '../logic/text.ts'
+import { capitalised, plural } from '../logic/text.ts'
 import { Badge, Countdown, SafeText } from './basics.tsx'
 
 export const NextStep = ({ task, asked }: { task: Card['task']; asked: boolean }) => {
@@ -13,7 +13,12 @@ export const NextStep = ({ task, asked }: { task: Card['task']; asked: boolean }
         <strong>No next step.</strong> This is a bug in Unstuck: run <code>unstuck doctor</code> and report its output.
       </p>
     )
-  if (nextStep.owner === 'nobody') return <p className="step quiet">Nothing is left to do.</p>
+  if (nextStep.owner === 'nobody')
+    return (
+      <p className="step quiet">
+        {nextStep.text === 'ended' ? 'Nothing is left to do.' : <SafeText text={capitalised(nextStep.text)} />}
+      </p>
+    )
   return (
     <p className="step">
       <span className="owner">{ownerText(nextStep.owner)}:</span>{' '}

@@ -129,7 +129,8 @@ const switchJudgeCommand = async (io: Io, id: string | undefined, { off, json }:
   const judge = await client.post<JudgeSwitch>('/judge', { off, by: userName() })
   const { pendingJudgeTaskCount: count } = judge
   if (json === true) printJson(io, judge)
-  else if (off) printLine(io, `the judge is off: nothing is reviewed or merged until: unstuck resume --judge`)
+  else if (off)
+    printLine(io, 'the judge is off: nothing is reviewed or merged. To switch it on: unstuck resume --judge')
   else
     printLine(
       io,
