@@ -27,9 +27,13 @@ export const revertCommand = async (
   const client = await connectToExisting(io)
   if (yes !== true) {
     const { goals } = await client.get<StatusView>('/status')
-    const task = goals.flatMap(({ tasks }) => tasks).find((each) => each.id === id)
+    const goal = goals.find(({ tasks }) => tasks.some((each) => each.id === id))
+    const task = goal?.tasks.find((each) => each.id === id)
+    const branch = goal?.targetBranch == null ? '' : ` on ${safe(goal.targetBranch)}`
     const named =
-      task === undefined ? `Revert the work of ${id}` : `Revert the work of task ${task.number} "${safe(task.title)}"`
+      task === undefined
+        ? `Revert the work of ${id}`
+        : `Revert the work of task ${task.number} "${safe(task.title)}"${branch}`
     if (!(await mayRevert(io, named))) {
       printLine(io, 'nothing was changed')
       return exitCodes.ok
@@ -40,7 +44,7 @@ export const revertCommand = async (
   else
     printLine(
       io,
-      `reverted on ${safe(reverted.branch)} by ${reverted.commit.slice(0, 12)}; its checks run once on the result`,
+      `reverted on ${safe(reverted.branch)} by ${reverted.commit.slice(0, 12)}; the checks of that branch run once on the result`,
     )
   return exitCodes.ok
 }

@@ -131,6 +131,7 @@ const parse = async (
     }
   }
   for (const register of await declarations(program, argv)) register(program, act)
+  for (const command of program.commands) command.showHelpAfterError(`See "unstuck ${command.name()} --help".`)
   program.parse(argv, { from: 'user' })
   return chosen && { command: used.command, action: chosen }
 }

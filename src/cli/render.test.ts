@@ -38,6 +38,9 @@ it('counts a recovery in progress neither as helpful nor as useless', () => {
   expect(reportLines(createPaint(false), { ...report, reworked })).toEqual(
     expect.arrayContaining(['Continued by a new task: 1', '  [Rework] Make it [t-2]: npm test: exit 1']),
   )
+  const long = [{ ...reworked[0], because: `it ended:\n${'at x\n'.repeat(200)}` }] as typeof reworked
+  const line = reportLines(createPaint(false), { ...report, reworked: long }).find((text) => text.includes('[t-2]'))
+  expect(line).toMatch(/^ {2}\[Rework\] Make it \[t-2\]: it ended: at x .*…$/)
 })
 
 it('says that no engine is running while a goal needs one', () => {

@@ -186,7 +186,9 @@ export const reportLines = (paint: Paint, report: ReportView): string[] => [
       `  ${entry.status === 'success' ? paint.good('✓') : entry.status === 'failed' ? paint.bad('✗') : '…'} ${wordsOf(entry.label)}: ${wordsOf(entry.action)}, ${recoveryWords[entry.status] ?? entry.status}${entry.ms === null ? '' : ` after ${durationText(entry.ms / 1000)}`}${entry.detail === '' ? '' : paint.dim(`: ${safe(entry.detail)}`)}`,
   ),
   ...(report.reworked.length === 0 ? [] : [`Continued by a new task: ${report.reworked.length}`]),
-  ...report.reworked.map((entry) => `  ${safe(entry.title)} ${paint.dim(`[${entry.child}]`)}: ${safe(entry.because)}`),
+  ...report.reworked.map(
+    (entry) => `  ${safe(entry.title)} ${paint.dim(`[${entry.child}]`)}: ${cutToWidth(safe(entry.because), 200)}`,
+  ),
   `Waiting for you: ${report.waiting.length}`,
   ...report.waiting.map((entry) => `  ${paint.warn('?')} ${safe(entry.question)}`),
   ...(report.retrying.length === 0

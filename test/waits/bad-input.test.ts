@@ -173,6 +173,7 @@ const ids: Case[] = [
   ['events --goal g-nosuch', 4, /no goal g-nosuch/],
   ['status --ended -1', 2, /--ended "-1": give a whole number of goals from 0 to 100000/],
   ['restore nosuch', 2, /--into/],
+  ['approve', 2, /missing required argument 'task'\nSee "unstuck approve --help"\./],
   ['restore nosuch --into {top}/new', 4, /no snapshot nosuch/],
   ['retry {doneTask}', 5, /is ready.*unstuck run/],
   ['retry {done}', 5, /no task to retry.*unstuck tasks/],
