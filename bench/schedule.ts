@@ -1,19 +1,17 @@
 /**
- * Measures the queue on one PostgreSQL server of its own (without fsync): claimed and ended jobs per second, compared with
- * graphile-worker and pg-boss; the latency of a claim with 1,000 and 100,000 queued tasks; the cost of a pass of the engine with
- * 1,000 and 100,000 tasks that ended and nothing to do; and the time from a task's row to the open gate of its shim in an engine with 100 idle agents. graphile-worker and pg-boss are installed into the cache folder.
- * Their jobs are rows that are taken and completed one by one; the jobs of Unstuck are tasks with runs, leases and events.
- * JOBS, CLAIMERS and STARTS in the environment change the numbers.
+ * Measures the queue on one PostgreSQL server of its own (without fsync): jobs that are claimed and ended per second, the rows and
+ * the bytes of log that each of them writes, and rows per second, compared with graphile-worker and pg-boss; the latency of a claim
+ * with 1,000 and 100,000 queued tasks; the cost of a pass of the engine with 1,000 and 100,000 tasks that ended and nothing to do;
+ * and the time from a task's row to the open gate of its shim in an engine with 100 idle agents. The jobs of graphile-worker and
+ * pg-boss are rows that are taken and completed one by one; the jobs of Unstuck are tasks with runs, leases and events.
+ * JOBS, ROUNDS, CLAIMERS and STARTS in the environment change the numbers.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { homedir, tmpdir } from 'node:os'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
-import pg from 'pg'
 import type { Goal, EventView } from '../src/api/contract.ts'
 import { stateDirOf } from '../src/api/state-dir.ts'
 import { claimTask, type Claim } from '../src/store/claim.ts'
@@ -27,52 +25,28 @@ import { openRepository } from '../src/workspace/repository.ts'
 import { startServer } from '../test/postgres/server.ts'
 import { activeGoal, agents } from '../test/store/scene.ts'
 import { median, printResult } from './measure.ts'
-import { tickCosts } from './tick.ts'
+import { claimers, jobs, otherQueues, ratesOf, sideBySide, timed, type Rates } from './queues.ts'
+import { openTicks, type Tick } from './tick.ts'
 
-const jobs = Number(process.env.JOBS ?? 2000)
-const claimers = Number(process.env.CLAIMERS ?? 8)
 const starts = Number(process.env.STARTS ?? 100)
-const versions = { 'graphile-worker': '0.18.0', 'pg-boss': '12.35.0' }
 
 const quantile = (values: number[], part: number): number => {
   const sorted = values.toSorted((one, other) => one - other)
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
 }
 
-const others = (): string => {
-  const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
-  const place = join(cache, 'unstuck-ci', `queues-${Object.values(versions).join('-')}`)
-  if (existsSync(join(place, 'complete'))) return place
-  mkdirSync(place, { recursive: true })
-  writeFileSync(join(place, 'package.json'), JSON.stringify({ private: true, dependencies: versions }))
-  execFileSync('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error'], {
-    cwd: place,
-    stdio: ['ignore', 2, 2],
-  })
-  writeFileSync(join(place, 'complete'), '')
-  return place
-}
+/** So many tasks are made by one statement, which must not reach the store's time limit. */
+const slice = 5_000
 
-/** Loosely typed, because neither package is a dependency of this project. */
-const load = async (place: string, name: keyof typeof versions): Promise<Record<string, never>> =>
-  (await import(pathToFileURL(createRequire(join(place, 'package.json')).resolve(name)).href)) as Record<string, never>
-
-const timed = async (work: () => Promise<void>): Promise<number> => {
-  const begun = performance.now()
-  await work()
-  return (performance.now() - begun) / 1000
-}
-
-const side = async (count: number, work: (index: number) => Promise<void>): Promise<void> => {
-  await Promise.all(Array.from({ length: count }, (_value, index) => work(index)))
-}
-
-/** A goal with `count` queued tasks. One is created normally; a single statement copies it, because creating 100,000 would take too long. */
+/** A goal with `count` queued tasks. One is created normally; statements copy it, because creating 100,000 would take too long. */
 const fill = async (db: Db, count: number): Promise<void> => {
   await activeGoal(db, 'g', [{ id: 'seed' }])
-  await db.query(sql`insert into task select (jsonb_populate_record(seed,
-      jsonb_build_object('id', 't' || copy, 'number', copy))).*
-    from task seed, generate_series(2, ${count}::int) as copies (copy) where seed.id = 'seed'`)
+  for (let from = 2; from <= count; from += slice) {
+    const to = Math.min(from + slice - 1, count)
+    await db.query(sql`insert into task select (jsonb_populate_record(seed,
+        jsonb_build_object('id', 't' || copy, 'number', copy))).*
+      from task seed, generate_series(${from}::int, ${to}::int) as copies (copy) where seed.id = 'seed'`)
+  }
   await db.query(sql`analyze task`)
 }
 
@@ -92,13 +66,21 @@ const endOne = (db: Db, claim: Claim): Promise<void> =>
     if (task !== undefined) mustSucceed(await moveTask(tx, task, 'run_succeeded'))
   })
 
-const ours = async (url: string): Promise<{ perSecond: number }> => {
-  const db = await openOurs(url, 'a')
+/** Each round has a schema of its own. */
+const schemaOf = (round: number): string => `a${round}`
+
+const fillOurs = async (url: string, round: number): Promise<void> => {
+  const db = await openOurs(url, schemaOf(round))
   await agents(db, ...Array.from({ length: claimers }, (_value, index) => `a${index}`))
   await fill(db, jobs)
+  await db.close()
+}
+
+const ours = async (url: string, round: number): Promise<number> => {
+  const db = await openOurs(url, schemaOf(round))
   let done = 0
   const seconds = await timed(() =>
-    side(claimers, async (index) => {
+    sideBySide(claimers, async (index) => {
       for (let turn = 0; ; turn += 1) {
         const claim = await claimOne(db, `a${index}`, `r${index}-${turn}`)
         if (claim === undefined) return
@@ -109,7 +91,7 @@ const ours = async (url: string): Promise<{ perSecond: number }> => {
   )
   await db.close()
   if (done !== jobs) throw new Error(`${done} of ${jobs} tasks were claimed`)
-  return { perSecond: jobs / seconds }
+  return seconds
 }
 
 const latencies = async (url: string, queued: number): Promise<number[]> => {
@@ -128,81 +110,26 @@ const latencies = async (url: string, queued: number): Promise<number[]> => {
   return found.slice(50)
 }
 
-/** The medians of passes with nothing to do. */
-const idlePasses = async (url: string, ended: number): Promise<{ ms: number; storeMs: number; statements: number }> => {
-  const db = await openOurs(url, `f${ended.toString(16)}`, true)
-  const ticks = await tickCosts(db, ended, 100)
-  await db.close()
-  const of = (key: 'ms' | 'storeMs' | 'statements'): number => median(ticks.map((tick) => tick[key]))
-  return { ms: of('ms'), storeMs: of('storeMs'), statements: of('statements') }
-}
+const ticksPerStore = 100
 
-interface Boss {
-  start(): Promise<void>
-  stop(options: { graceful: boolean }): Promise<void>
-  createQueue(name: string): Promise<void>
-  insert(name: string, jobs: { data: object }[]): Promise<unknown>
-  fetch(name: string): Promise<{ id: string }[]>
-  complete(name: string, id: string): Promise<unknown>
-}
-
-const pgBoss = async (url: string, place: string): Promise<number> => {
-  const { PgBoss } = (await load(place, 'pg-boss')) as unknown as { PgBoss: new (options: object) => Boss }
-  const boss = new PgBoss({ connectionString: url, max: claimers, supervise: false, schedule: false })
-  await boss.start()
-  await boss.createQueue('bench')
-  await boss.insert(
-    'bench',
-    Array.from({ length: jobs }, (_value, number) => ({ data: { number } })),
-  )
-  let done = 0
-  const seconds = await timed(() =>
-    side(claimers, async () => {
-      for (;;) {
-        const [job] = await boss.fetch('bench')
-        if (job === undefined) return
-        await boss.complete('bench', job.id)
-        done += 1
-      }
-    }),
-  )
-  await boss.stop({ graceful: false })
-  if (done !== jobs) throw new Error(`pg-boss ended ${done} of ${jobs} jobs`)
-  return jobs / seconds
-}
-
-interface Graphile {
-  run(options: object): Promise<{ stop(): Promise<void> }>
-  runMigrations(options: object): Promise<void>
-  Logger: new (factory: () => () => void) => object
-}
-
-const graphile = async (url: string, place: string): Promise<number> => {
-  const { run, runMigrations, Logger } = (await load(place, 'graphile-worker')) as unknown as Graphile
-  const logger = new Logger(() => () => undefined)
-  await runMigrations({ connectionString: url, logger })
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  await client.query(
-    `select graphile_worker.add_job('bench', json_build_object('number', n)) from generate_series(1, ${jobs}) n`,
-  )
-  let done = 0
-  let ended = (): void => undefined
-  const all = new Promise<void>((resolve) => (ended = resolve))
-  const taskList = {
-    bench: async () => {
-      done += 1
-      if (done === jobs) ended()
-    },
+/** The medians of passes with nothing to do, on two stores by turns, so that a slow moment of the machine affects both. */
+const idlePasses = async (url: string, few: number, many: number): Promise<[Tick, Tick]> => {
+  const open = async (ended: number) => {
+    const db = await openOurs(url, `f${ended.toString(16)}`, true)
+    return { db, ticks: await openTicks(db, ended), found: [] as Tick[] }
   }
-  let runner: { stop(): Promise<void> } | undefined
-  const seconds = await timed(async () => {
-    runner = await run({ connectionString: url, concurrency: claimers, taskList, logger, noHandleSignals: true })
-    await all
-  })
-  await runner?.stop()
-  await client.end()
-  return jobs / seconds
+  const stores = [await open(few), await open(many)] as const
+  for (let turn = 0; turn < ticksPerStore + 5; turn += 1)
+    for (const { ticks, found } of stores) found.push(await ticks.tick())
+  const of = ({ found }: { found: Tick[] }): Tick => {
+    const middle = (key: keyof Tick): number => median(found.slice(5).map((tick) => tick[key]))
+    return { ms: middle('ms'), storeMs: middle('storeMs'), statements: middle('statements') }
+  }
+  for (const { ticks, db } of stores) {
+    await ticks.stop()
+    await db.close()
+  }
+  return [of(stores[0]), of(stores[1])]
 }
 
 interface Engine {
@@ -280,15 +207,21 @@ const startTimes = async (engine: Engine, repoMode: 'local' | 'direct'): Promise
   return found.slice(5)
 }
 
-const place = others()
+const ratesAs = (name: string, { perSecond, rowsPerJob, walBytesPerJob }: Rates): Record<string, number> => ({
+  [`${name}PerSecond`]: perSecond,
+  [`${name}RowsPerJob`]: rowsPerJob,
+  [`${name}RowsPerSecond`]: perSecond * rowsPerJob,
+  [`${name}WalBytesPerJob`]: walBytesPerJob,
+})
+
 const server = await startServer()
-const own = await ours(server.url)
-const bossPerSecond = await pgBoss(server.url, place)
-const graphilePerSecond = await graphile(server.url, place)
+const rates = await ratesOf(server.url, {
+  unstuck: { fill: (round) => fillOurs(server.url, round), empty: (round) => ours(server.url, round) },
+  ...otherQueues(server.url),
+})
 const few = await latencies(server.url, 1000)
 const many = await latencies(server.url, 100_000)
-const fewEnded = await idlePasses(server.url, 1000)
-const manyEnded = await idlePasses(server.url, 100_000)
+const [fewEnded, manyEnded] = await idlePasses(server.url, 1000, 100_000)
 const engine = await startEngine(server.url)
 const local = await startTimes(engine, 'local')
 const direct = await startTimes(engine, 'direct')
@@ -296,11 +229,11 @@ await engine.stop()
 printResult('schedule', {
   jobs,
   claimers,
-  unstuckPerSecond: own.perSecond,
-  pgBossPerSecond: bossPerSecond,
-  graphilePerSecond,
-  ofPgBoss: own.perSecond / bossPerSecond,
-  ofGraphile: own.perSecond / graphilePerSecond,
+  ...ratesAs('unstuck', rates.unstuck),
+  ...ratesAs('pgBoss', rates.pgBoss),
+  ...ratesAs('graphile', rates.graphile),
+  ofPgBoss: rates.unstuck.perSecond / rates.pgBoss.perSecond,
+  ofGraphile: rates.unstuck.perSecond / rates.graphile.perSecond,
   claimP50MsAt1k: median(few),
   claimP99MsAt1k: quantile(few, 0.99),
   claimP50MsAt100k: median(many),

@@ -125,8 +125,23 @@ export interface Tick {
   storeMs: number
 }
 
-/** Wakes the loop so often, and waits each time until it rests again. */
-export const tickCosts = async (db: Db, ended: number, ticks: number): Promise<Tick[]> => {
+interface Ticks {
+  /** Wakes the loop, and waits until it rests again. */
+  tick(): Promise<Tick>
+  stop(): Promise<void>
+}
+
+/** A clock whose waits end only when they are ended. `onRest` is called when one begins. */
+const restingClock = (onRest: () => void): Context['clock'] => ({
+  ...systemClock,
+  wait: (ms, signal) => {
+    onRest()
+    return systemClock.wait(ms + 3_600_000, signal)
+  },
+})
+
+/** An engine with so many tasks that ended, and one task that waits for a person. */
+export const openTicks = async (db: Db, ended: number): Promise<Ticks> => {
   await fillWithEnded(db, ended)
   await activeGoal(db, 'live', [{ id: 'asked' }])
   await db.query(
@@ -142,32 +157,25 @@ export const tickCosts = async (db: Db, ended: number, ticks: number): Promise<T
     found.statements += 1
     found.storeMs += ms
   })
-  const clock = {
-    ...systemClock,
-    wait: (ms: number, signal?: AbortSignal) => {
-      rests += 1
-      return systemClock.wait(ms + 3_600_000, signal)
-    },
-  }
+  const clock = restingClock(() => (rests += 1))
   const context = await contextOf(folder, store.db, { clock, stopping: stopping.signal, wake: () => bell.wake() })
   const engine = await startEngine(context, bell)
-  const rested = async (before: number): Promise<void> => {
-    for (let quiet = 0; quiet < 5; quiet = rests > before && store.isIdle() ? quiet + 1 : 0) await delay(1)
-  }
   // Until it leads, and declares owners dead: its passes do everything then.
   while (store.db.isLeader?.() === false) await delay(20)
   await delay(renewIntervalMs(context.config().lease.ttlSeconds) + 1_000)
-  const all: Tick[] = []
-  for (let turn = 0; turn < ticks + 5; turn += 1) {
-    const before = rests
-    found = { ms: 0, statements: 0, storeMs: 0 }
-    const begun = performance.now()
-    bell.wake()
-    await rested(before)
-    all.push({ ...found, ms: performance.now() - begun })
+  return {
+    tick: async () => {
+      const before = rests
+      found = { ms: 0, statements: 0, storeMs: 0 }
+      const begun = performance.now()
+      bell.wake()
+      for (let quiet = 0; quiet < 5; quiet = rests > before && store.isIdle() ? quiet + 1 : 0) await delay(1)
+      return { ...found, ms: performance.now() - begun }
+    },
+    stop: async () => {
+      stopping.abort()
+      await engine.stopped
+      rmSync(folder, { recursive: true, force: true })
+    },
   }
-  stopping.abort()
-  await engine.stopped
-  rmSync(folder, { recursive: true, force: true })
-  return all.slice(5)
 }

@@ -57,7 +57,6 @@ export const listUnendedGoals = async (db: Queryable): Promise<Goal[]> =>
     )
   ).map((row) => fromRow<Goal>(row))
 
-/** Goals that have not ended: what the engine reads in every pass must not grow with its history. */
 /** Goals that have landed and whose target is not checked yet, in the order in which they landed. */
 export const goalsToCheck = async (db: Queryable): Promise<Goal[]> =>
   (
@@ -74,6 +73,7 @@ export const goalsWithFailingTarget = async (db: Queryable, since: Date): Promis
     )
   ).map((row) => fromRow<Goal>(row))
 
+/** Goals that have not ended: what the engine reads in every pass must not grow with its history. */
 export const listLiveGoals = async (db: Queryable): Promise<Goal[]> =>
   (
     await db.query<object>(
