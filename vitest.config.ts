@@ -17,7 +17,8 @@ export default defineConfig({
           // Not what a test takes, which is seconds, but what it may take on a machine that is busy with others.
           testTimeout: 240_000,
           hookTimeout: 240_000,
-          maxWorkers: 2,
+          // More than there are cores, because many of these tests wait for git, a store or a program that they started.
+          maxWorkers: 3,
         },
       },
       {
@@ -30,7 +31,8 @@ export default defineConfig({
           hookTimeout: 300_000,
           // Tests of one file that may run side by side are programs that mostly wait.
           maxConcurrency: 2,
-          fileParallelism: false,
+          // Engine, agents and checks of a test wait for each other, so one file alone leaves part of two cores idle.
+          maxWorkers: 2,
         },
       },
       {

@@ -1,7 +1,7 @@
 /**
- * Runs a suite: `ci-suite.ts --report <file> --project <name> [filter]`. On a busy machine a file may fail for a reason other than
- * the change, or its process may crash in V8 (nodejs/node#64500). So each failed file runs once more, alone, and a file that passes
- * only then is listed as flaky in the report.
+ * Runs a suite: `ci-suite.ts --report <file> --project <name> [--workers <files side by side>] [filter]`. On a busy machine a file may
+ * fail for a reason other than the change, or its process may crash in V8 (nodejs/node#64500). So each failed file runs once more,
+ * alone, and a file that passes only then is listed as flaky in the report.
  */
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -49,12 +49,13 @@ export const runSuite = ({ command, report, options, filters }: Suite): boolean 
 
 if (import.meta.main) {
   const { values, positionals } = parseArgs({
-    options: { report: { type: 'string' }, project: { type: 'string' } },
+    options: { report: { type: 'string' }, project: { type: 'string' }, workers: { type: 'string' } },
     allowPositionals: true,
   })
-  const { report, project } = values
+  const { report, project, workers } = values
   if (report === undefined || project === undefined)
     throw new Error('ci-suite.ts needs --report <file> and --project <name>')
-  const suite = { command: firstCommands[project], report, options: ['--project', project], filters: positionals }
+  const options = ['--project', project, ...(workers === undefined ? [] : [`--maxWorkers=${workers}`])]
+  const suite = { command: firstCommands[project], report, options, filters: positionals }
   process.exitCode = runSuite(suite) ? 0 : 1
 }

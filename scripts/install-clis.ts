@@ -73,6 +73,8 @@ const attempt = (place: string, cli: Cli): void => {
   const scratch = mkdtempSync(`${place}.partial-`)
   try {
     fetchInto(scratch, cli)
+    // Another process may have finished the same install meanwhile, and already use it.
+    if (works(place, cli)) return
     rmSync(place, { recursive: true, force: true })
     renameSync(scratch, place)
   } catch (error) {
