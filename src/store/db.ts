@@ -22,10 +22,16 @@ export interface Db extends Queryable {
   close(): Promise<void>
 }
 
-export const sql = (parts: TemplateStringsArray, ...values: unknown[]): Sql => ({
-  text: parts.reduce((text, part, index) => `${text}$${index}${part}`),
-  values,
-})
+/** Each place in the code makes the same text every time. */
+const texts = new WeakMap<TemplateStringsArray, string>()
+
+export const sql = (parts: TemplateStringsArray, ...values: unknown[]): Sql => {
+  const known = texts.get(parts)
+  if (known !== undefined) return { text: known, values }
+  const text = parts.reduce((before, part, index) => `${before}$${index}${part}`)
+  texts.set(parts, text)
+  return { text, values }
+}
 
 /** Binds any value for `$n::jsonb`: drivers treat bare arrays and strings differently, but JSON text alike. */
 export const json = (value: unknown): string => JSON.stringify(value)
@@ -44,7 +50,8 @@ const camel = (name: string): string => {
 /** A row with its column names in camelCase. Timestamps arrive as Date, jsonb as values. */
 export const fromRow = <T>(row: object): T => {
   const read: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(row)) read[camel(name)] = value
+  const named = row as Record<string, unknown>
+  for (const name of Object.keys(row)) read[camel(name)] = named[name]
   return read as T
 }
 

@@ -63,28 +63,22 @@ const dates = new Set([
   'at',
 ])
 
+/** What may have changed, read with one plain statement for each table: one statement for each set of tables would be planned anew in every seed. */
 const selects: Record<string, string> = {
-  agent: `select 'agent' as of, id, to_jsonb(agent_view) as row from agent_view`,
-  lease: `select 'lease' as of, task_id as id, to_jsonb(lease) as row from lease`,
-  event: `select 'event' as of, id::text as id, to_jsonb(event) as row from event where id > $2::int8`,
+  agent: `select id, to_jsonb(agent_view) as row, '0' as xmin from agent_view`,
+  lease: `select task_id as id, to_jsonb(lease) as row, '0' as xmin from lease`,
+  event: `select id::text as id, to_jsonb(event) as row, '0' as xmin from event where id > $1::int8 order by event.id`,
 }
 for (const table of tableNames)
   selects[table] =
-    `select '${table}' as of, id::text as id, to_jsonb(${table}) as row from ${table} where xmin::text::int8 >= $1::int8`
-const next = `select 'next' as of, '' as id, to_jsonb(pg_snapshot_xmax(pg_current_snapshot())::text) as row
-  where $1::text is not null and $2::text is not null`
+    `select id::text as id, to_jsonb(${table}) as row, xmin::text as xmin from ${table} where xmin::text::int8 > $1::int8`
 
-const statements = new Map<string, string>()
-/** One statement per set of tables that a commit may have touched. */
-const statementFor = (touched: ReadonlySet<string>): string => {
+/** In the order in which their changes are told. */
+const readAfter = (touched: ReadonlySet<string>): string[] => {
   const read = new Set(touched)
   // A lease and an engine change the states of agents too, which have no rows of their own.
   if (touched.has('lease') || touched.has('engine')) read.add('agent')
-  const key = [...read].sort().join()
-  const known =
-    statements.get(key) ?? [...[...read].sort().flatMap((table) => selects[table] ?? []), next].join(' union all ')
-  statements.set(key, known)
-  return known
+  return [...read].filter((table) => selects[table] !== undefined).sort()
 }
 
 const revive = (row: object): object => {
@@ -107,7 +101,8 @@ export const createMirror = (store: SyncStore): Mirror => {
     ...{ goal: new Map(), task: new Map(), run: new Map(), agent: new Map(), merge_entry: new Map() },
     ...{ escalation: new Map(), recovery: new Map(), judgement: new Map(), lease: new Map() },
   }
-  let from = '0'
+  /** The newest transaction whose rows were seen: those of later ones have higher numbers, because there is one connection. */
+  let newest = 0
   let lastEvent = 0
   const put = (table: Table, id: string, after: object | undefined): RowChange => {
     const map = tables[table] as Map<string, object>
@@ -119,21 +114,19 @@ export const createMirror = (store: SyncStore): Mirror => {
   return {
     tables,
     look: (touched) => {
-      if (![...touched].some((table) => table === 'engine' || selects[table] !== undefined))
-        return { changes: [], events: [] }
-      const rows = store.query({ text: statementFor(touched), values: [from, String(lastEvent)] }) as {
-        of: string
-        id: string
-        row: object
-      }[]
       const changes: RowChange[] = []
       const events: StoredEvent[] = []
       const leases = new Map<string, object>()
-      for (const { of, id, row } of rows) {
-        if (of === 'next') from = row as unknown as string
-        else if (of === 'lease') leases.set(id, revive(row))
-        else if (of === 'event') events.push(revive(row) as StoredEvent)
-        else changes.push(put(of as Table, id, rowOf(of, row)))
+      const since = newest
+      for (const table of readAfter(touched)) {
+        const values = table === 'agent' || table === 'lease' ? [] : [String(table === 'event' ? lastEvent : since)]
+        const rows = store.query({ text: selects[table] ?? '', values }) as { id: string; row: object; xmin: string }[]
+        for (const { id, row, xmin } of rows) {
+          newest = Math.max(newest, Number(xmin))
+          if (table === 'lease') leases.set(id, revive(row))
+          else if (table === 'event') events.push(revive(row) as StoredEvent)
+          else changes.push(put(table as Table, id, rowOf(table, row)))
+        }
       }
       if (touched.has('lease'))
         for (const id of [...tables.lease.keys()]) if (!leases.has(id)) changes.push(put('lease', id, undefined))
@@ -141,7 +134,6 @@ export const createMirror = (store: SyncStore): Mirror => {
         const before = tables.lease.get(id)
         if (JSON.stringify(before) !== JSON.stringify(lease)) changes.push(put('lease', id, lease))
       }
-      events.sort((one, other) => one.id - other.id)
       lastEvent = events.at(-1)?.id ?? lastEvent
       return { changes, events }
     },

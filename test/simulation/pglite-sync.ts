@@ -6,6 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 import { PGlite } from '@electric-sql/pglite'
 import { migrations } from '../../src/store/migrate.ts'
 import type { Sql } from '../../src/store/db.ts'
+import { remembering } from './remembered.ts'
 
 /** In the order in which they refer to each other. */
 export const tables = [
@@ -157,7 +158,8 @@ const rowOf = (body: Buffer, columns: Column[]): object => {
   return row
 }
 
-export const openSyncStore = async (): Promise<SyncStore> => {
+/** Asks PGlite for everything. */
+export const openPlainStore = async (): Promise<SyncStore> => {
   // PostgreSQL watches the depth of its stack itself, and the check of every call takes a tenth of its time.
   setFlagsFromString('--no-wasm-stack-checks')
   const pg = await PGlite.create()
@@ -229,3 +231,12 @@ export const openSyncStore = async (): Promise<SyncStore> => {
     close: () => pg.close(),
   }
 }
+
+/** Those that no seed empties have one row each. */
+const allTables = [...tables, 'leader', 'hatch']
+
+/** `differs`: every answer from memory is compared with the store's own. */
+export const withMemory = (store: SyncStore, differs?: (text: string) => void): SyncStore =>
+  remembering(store, allTables, differs)
+
+export const openSyncStore = async (): Promise<SyncStore> => withMemory(await openPlainStore())

@@ -39,14 +39,15 @@ const quietMs = 25_000
 /** Whether every goal has ended or waits for a person, and no run is at work. */
 const atRest = (world: World): boolean => {
   if (world.current?.engine === undefined || !world.current.alive || world.current.stopping.signal.aborted) return false
-  const goals = [...world.tables.goal.values()]
-  if (!goals.every(({ state }) => ended.has(state) || waits.has(state))) return false
+  const { goal, task, escalation, run } = world.tables
+  // Looked at after every event: loops make no lists.
+  for (const { state } of goal.values()) if (!ended.has(state) && !waits.has(state)) return false
+  for (const { state } of run.values()) if (state === 'running') return false
   // What a cancel that was cut short left over is taken up later.
-  const over = (id: string): boolean => world.tables.goal.get(id)?.state === 'cancelled'
-  if ([...world.tables.task.values()].some(({ goalId, status }) => over(goalId) && !taskEnded(status))) return false
-  if ([...world.tables.escalation.values()].some(({ goalId, state }) => over(goalId) && state === 'pending'))
-    return false
-  return ![...world.tables.run.values()].some(({ state }) => state === 'running')
+  const over = (id: string): boolean => goal.get(id)?.state === 'cancelled'
+  for (const { goalId, status } of task.values()) if (over(goalId) && !taskEnded(status)) return false
+  for (const { goalId, state } of escalation.values()) if (over(goalId) && state === 'pending') return false
+  return true
 }
 
 const complete = (world: World): boolean => [...world.tables.goal.values()].every(({ state }) => ended.has(state))
@@ -97,7 +98,7 @@ const live = async (world: World, steps: number): Promise<void> => {
   }
 }
 
-const reset = (store: SyncStore): void => {
+export const reset = (store: SyncStore): void => {
   store.simple('rollback')
   store.simple(`truncate ${tables.join(', ')} restart identity`)
   store.simple('update leader set engine_id = null, term = 0')

@@ -1,0 +1,74 @@
+/** A read that is answered from memory gives what the store would give at this moment. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { openPlainStore, withMemory, type SyncStore } from './pglite-sync.ts'
+import { makePlan } from './plan.ts'
+import { reset, runPlan } from './run.ts'
+
+let plain: SyncStore
+let store: SyncStore
+beforeAll(async () => {
+  plain = await openPlainStore()
+  store = withMemory(plain)
+})
+afterAll(async () => store.close())
+beforeEach(() => reset(store))
+
+const query = (text: string, ...values: unknown[]): object[] => store.query({ text, values })
+const insert = (name: string): object[] => query('insert into job (name, due_at) values ($1, unstuck_now())', name)
+const jobs = (): object[] => query('select name from job order by name')
+
+describe('what is remembered', () => {
+  test('is read again after a write, in a transaction and after it', () => {
+    expect(jobs()).toEqual([])
+    store.simple('begin')
+    insert('one')
+    expect(jobs()).toEqual([{ name: 'one' }])
+    store.simple('commit')
+    expect(jobs()).toEqual([{ name: 'one' }])
+    query('with gone as (delete from job returning name) select name from gone')
+    expect(jobs()).toEqual([])
+  })
+
+  test('is what was there before a transaction that was rolled back', () => {
+    store.simple('begin')
+    expect(jobs()).toEqual([])
+    insert('one')
+    expect(jobs()).toEqual([{ name: 'one' }])
+    store.simple('rollback')
+    expect(jobs()).toEqual([])
+  })
+
+  test('does not outlive the moment that it depends on', () => {
+    const due = 'select name from job where due_at <= unstuck_now()'
+    store.setClock(1_000)
+    query("insert into job (name, due_at) values ('one', unstuck_now() + interval '1 second')")
+    expect(query(due)).toEqual([])
+    store.setClock(2_000)
+    expect(query(due)).toEqual([{ name: 'one' }])
+  })
+
+  test('answers nothing in a transaction that has failed', () => {
+    for (const fail of [
+      'select 1 / number from task where number = 0 or 1 / 0 = 1',
+      'insert into job (name) values (null)',
+    ]) {
+      expect(jobs()).toEqual([])
+      store.simple('begin')
+      expect(() => query(fail)).toThrow()
+      expect(() => jobs()).toThrow('current transaction is aborted')
+      store.simple('rollback')
+      expect(jobs()).toEqual([])
+    }
+  })
+})
+
+test('is what the store holds in every moment of a seed', async () => {
+  const different: string[] = []
+  const { violation, transitions } = await runPlan(
+    makePlan('3'),
+    withMemory(plain, (text) => void different.push(text)),
+  )
+  expect(violation).toBeUndefined()
+  expect(transitions).toBeGreaterThan(100)
+  expect(different).toEqual([])
+})
