@@ -2,8 +2,9 @@
 import type { Run } from '../../src/domain/run.ts'
 import type { SimGit } from './git.ts'
 
-/** What is judged: a commit, or the run where work in place has none. */
-export const workOf = ({ id, commit }: Pick<Run, 'id' | 'commit'>): string => commit ?? id
+/** What is judged: the commit that a task reviews, else the commit of the run, else the run, because work in place has no commit. */
+export const workOf = ({ id, taskId, commit, reviewed }: Pick<Run, 'id' | 'taskId' | 'commit' | 'reviewed'>): string =>
+  reviewed === null ? (commit ?? id) : `${taskId} ${reviewed}`
 
 /** The file that the work on a reviewed branch changes. */
 export const branchFile = (branch: string): string => `src/${branch}`

@@ -80,7 +80,7 @@ export const createJudgeOracle = (world: World): JudgeOracle => {
     ])
   }
 
-  const isApprovedByPerson = (run: Pick<Run, 'id' | 'commit'>): boolean => world.approved.has(workOf(run))
+  const isApprovedByPerson = (run: Run): boolean => world.approved.has(workOf(run))
 
   const plannedMode = (run: Run): JudgeMode | null => {
     const title = world.tables.goal.get(run.goalId)?.title
@@ -105,27 +105,30 @@ export const createJudgeOracle = (world: World): JudgeOracle => {
     )
 
   /** Whether a person answered so to a question about the head commit of this judgement. */
-  const isAnswered = ({ taskId, commit, verdict }: Judgement): boolean =>
-    [...world.tables.escalation.values()].some(
-      (question) =>
-        question.taskId === taskId &&
-        question.answer === (verdict === 'approve' ? 'approve' : 'reject') &&
-        world.tables.run.get(question.runId ?? '')?.commit === commit,
-    )
+  const isAnswered = (judged: Run, { verdict }: Judgement): boolean =>
+    [...world.tables.escalation.values()].some(({ taskId, answer, runId }) => {
+      const asked = world.tables.run.get(runId ?? '')
+      return (
+        taskId === judged.taskId &&
+        answer === (verdict === 'approve' ? 'approve' : 'reject') &&
+        asked !== undefined &&
+        workOf(asked) === workOf(judged)
+      )
+    })
 
   const checkVerdict = (after: Judgement, before: Judgement | undefined): void => {
     const { number, taskId, verdict, mode, decidedBy } = after
     const about = `judgement ${number} of ${taskId} (${mode})`
     if (before !== undefined && before.version > after.version)
       world.violated('one verdict', `${about} goes back to version ${after.version}`)
+    const run = world.tables.run.get(after.runId)
+    if (run === undefined) return
     if (decidedBy !== null) {
-      if (!isAnswered(after)) world.violated('one verdict', `${about} is decided by a person, who was not asked`)
-      if (verdict === 'approve' && !isApprovedByPerson({ id: after.runId, commit: after.commit }))
+      if (!isAnswered(run, after)) world.violated('one verdict', `${about} is decided by a person, who was not asked`)
+      if (verdict === 'approve' && !isApprovedByPerson(run))
         world.violated('nothing lands unseen', `${about} is approved in the name of a person who did not`)
       return
     }
-    const run = world.tables.run.get(after.runId)
-    if (run === undefined) return
     if (before === undefined) {
       if (verdict === 'approve' && modeOf(run) !== 'auto')
         world.violated(

@@ -63,7 +63,8 @@ export interface Oracle {
 
 interface Facts {
   world: World
-  pausedOnce: Set<string>
+  /** Goals that were paused and tasks that asked a person: they gave their areas away, and others may be at work there when they go on. */
+  gaveAreas: Set<string>
   /** When a row was seen first, by the world's own clock. */
   recoverySeen: Map<string, number>
   leaseSeen: Map<string, number>
@@ -115,7 +116,7 @@ const checkEvents = (world: World, { events, changes }: Look): void => {
   }
 }
 
-const checkOwners = ({ world, pausedOnce }: Facts): void => {
+const checkOwners = ({ world, gaveAreas }: Facts): void => {
   const { run, lease, task, agent } = world.tables
   const running = [...run.values()].filter(({ state }) => state === 'running')
   const byTask = new Map<string, number>()
@@ -138,8 +139,7 @@ const checkOwners = ({ world, pausedOnce }: Facts): void => {
   const areas = new Set<string>()
   for (const owner of task.values()) {
     if (!holdsAreas(owner.status)) continue
-    // A paused goal gives its areas away, and others may be at work there when it goes on.
-    if (owner.status !== 'running' && pausedOnce.has(owner.goalId)) continue
+    if (owner.status !== 'running' && (gaveAreas.has(owner.goalId) || gaveAreas.has(owner.id))) continue
     if (owner.status === 'running' && !byTask.has(owner.id))
       world.violated('nothing stuck', `task ${owner.id} is running without a run`)
     if (owner.targetArea !== null && areas.has(owner.targetArea))
@@ -644,7 +644,7 @@ export const createOracle = (world: World): Oracle => {
     leaseSeen: new Map(),
     doomedSince: new Map(),
     limits: new Map(),
-    pausedOnce: new Set(),
+    gaveAreas: new Set(),
     policy: createPolicyOracle(world),
   }
   let transitions = 0
@@ -663,8 +663,10 @@ export const createOracle = (world: World): Oracle => {
       }
       if (look.changes.every(({ table }) => table === 'lease')) return
       checkEvents(world, look)
-      for (const { type, goalId } of look.events)
-        if (type === 'goal.paused' && goalId !== null) facts.pausedOnce.add(goalId)
+      for (const { type, goalId, taskId } of look.events) {
+        if (type === 'goal.paused' && goalId !== null) facts.gaveAreas.add(goalId)
+        if (type === 'task.escalated' && taskId !== null) facts.gaveAreas.add(taskId)
+      }
       checkOwners(facts)
       checkFence(world, look)
       facts.policy.observe(look)
