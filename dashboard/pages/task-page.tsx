@@ -16,7 +16,7 @@ import { JudgementSection } from '../parts/judgement.tsx'
 import { GoalLink } from '../parts/links.tsx'
 import { OwnQuestions } from '../parts/questions.tsx'
 import { History } from '../parts/history.tsx'
-import { TaskFacts } from '../parts/task-facts.tsx'
+import { AboutTask } from '../parts/about-task.tsx'
 import { Timeline } from '../parts/timeline.tsx'
 import type { PageData } from './board-page.tsx'
 import { NotFound } from './not-found.tsx'
@@ -142,7 +142,7 @@ export const TaskPage = ({ id, picture }: { id: string; picture: PageData }) => 
           <Recoveries id={id} clock={clock} />
           <Attempts id={id} clock={clock} />
         </div>
-        <TaskFacts card={card} />
+        <AboutTask card={card} />
       </div>
       <History id={id} />
     </>

@@ -76,7 +76,7 @@ const judgeText = ({ task, goal }: Card): string | null => {
 
 const safe = (text: string | null): ReactNode => (text === null ? null : <SafeText text={text} />)
 
-export const TaskFacts = ({ card }: { card: Card }) => {
+export const AboutTask = ({ card }: { card: Card }) => {
   const { task } = card
   return (
     <Section title="Task">
