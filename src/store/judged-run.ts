@@ -22,8 +22,9 @@ interface StateRow {
 }
 
 /**
- * The newest successful run of the present count, and of the newest commit that a review task saw. A judge that takes longer than
- * `claimSeconds` for a verdict has given up the run.
+ * The newest successful run of the present count, and of the newest commit that a review task saw; also an earlier one that is to be
+ * merged, because a person may approve it after an edit that began a new count. A judge that takes longer than `claimSeconds` for a
+ * verdict has given up the run.
  */
 export const judgedRunOf = async (
   db: Queryable,
@@ -39,8 +40,10 @@ export const judgedRunOf = async (
         or exists (select 1 from judgement where run_id = run.id and state in ('decided', 'withdrawn')) as decided,
       exists (select 1 from judgement where run_id = run.id and state in ('claimed', 'waiting', 'asked')) as open,
       coalesce(run.judged_at <= unstuck_now() - make_interval(secs => ${claimSeconds}::float8), false) as expired
-    from run where task_id = ${id} and state = 'success' and epoch > ${countFromEpoch}
-      and (${head}::text is null or reviewed = ${head}) order by number desc limit 1`,
+    from run where task_id = ${id} and state = 'success' and (
+      exists (select 1 from merge_entry where run_id = run.id and state in ('pending', 'processing'))
+      or (epoch > ${countFromEpoch} and (${head}::text is null or reviewed = ${head}))
+    ) order by number desc limit 1`,
   )
   if (row === undefined) return undefined
   const { merging, decided, open, expired, ...rest } = row

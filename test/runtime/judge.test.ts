@@ -17,6 +17,7 @@ import { claimTask } from '../../src/store/claim.ts'
 import { mustSucceed, sql } from '../../src/store/db.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
 import { judgementOfRun, judgementsOf, moveJudgement, renewClaim } from '../../src/store/judgement.ts'
+import { judgedRunOf } from '../../src/store/judged-run.ts'
 import { listMerges } from '../../src/store/merge.ts'
 import { recoveriesOf } from '../../src/store/recovery.ts'
 import { finishRun, getRun, saveRun } from '../../src/store/run.ts'
@@ -229,6 +230,17 @@ it('decides only about the commit that the person looked at', async () => {
   expect(await statusOf(task)).toBe('blocked(awaiting_human)')
   await approveTask(context, task, { commit: run.commit?.toUpperCase() })
   expect(await listMerges(opened.store.db, { goalId: goal })).toMatchObject([{ commit: run.commit }])
+})
+
+it('keeps work for its merge that a person approved after an edit', async () => {
+  const { task, run } = await newWork('human')
+  const context = contextWith()
+  await judgeRuns(context)
+  await requestEdit(context, task, { allowedPaths: ['src/**', 'docs/**'] }, { why: 'docs as well' })
+  await approveTask(context, task, { commit: run.commit ?? '' })
+  const approved = (await getTask(opened.store.db, task)) as Task
+  expect(approved.countFromEpoch).toBe(run.epoch)
+  expect(await judgedRunOf(opened.store.db, approved, 1)).toMatchObject({ run: { id: run.id }, state: 'pending' })
 })
 
 it('leaves work alone about which another question is asked by now', async () => {
