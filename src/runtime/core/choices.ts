@@ -106,7 +106,7 @@ export const takeOverChoice = (task: Id, runId: string): Choice => ({
   input: null,
 })
 
-/** Reviewed work is nobody's to continue here: it is corrected where it comes from. */
+/** Reviewed work is not continued here: it is corrected where it comes from. */
 export const takeOverChoices = ({ id, review }: Pick<Task, 'id' | 'review'>, runId: string): Choice[] =>
   review === null ? [takeOverChoice(id, runId)] : []
 
