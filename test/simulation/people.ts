@@ -220,14 +220,16 @@ const decideOne =
 
 const by = 'Ada'
 
-/** Said again after a crash, which may have lost it. */
+/** Said again until it is heard: a crash loses it without an answer. */
 const switchOn = (world: World): void =>
-  ask(world, 'the judge is switched on', ({ context }) =>
-    setJudge(context, { off: false, by }).catch((error: unknown) => {
-      world.scheduler.after(700, () => switchOn(world))
-      throw error
-    }),
-  )
+  ask(world, 'the judge is switched on', async ({ context }) => {
+    let isHeard = false
+    world.scheduler.after(5_000, () => {
+      if (!isHeard) switchOn(world)
+    })
+    await setJudge(context, { off: false, by })
+    isHeard = true
+  })
 
 /** Off for a while, from when it was heard; nobody leaves it so, or the goals would never end. */
 const switchOff = (world: World, dice: Dice): void => {
