@@ -1,6 +1,7 @@
 /**
  * A judgement: whether finished work may land, and why. It is claimed before the review begins, and its verdict is final for the
- * head commit: only a person who is asked about that commit again replaces it. A claim without a verdict expires and is claimed again with a higher version; a writer with a smaller one writes nothing.
+ * head commit: only a person who is asked about that commit again replaces it. A claim without a verdict expires and is claimed again
+ * with a higher version; a writer with a smaller one writes nothing.
  */
 import type { Spend } from './budget.ts'
 import { fromEach, type Flow } from './flow.ts'

@@ -73,8 +73,9 @@ const openDatabase = async ({
 /** Milliseconds; a command that only reads holds the lock for seconds at most. */
 const readerMs = 30_000
 
-/** Whether a command that only reads has the lock, or had it a moment ago. */
-const isLockOfReader = (path: string): boolean => {
+/** Whether a command that only reads has the lock, or had it a moment ago. Any other error stays one, however often it is tried. */
+const isLockOfReader = (error: unknown, path: string): boolean => {
+  if (!(error instanceof AppError) || error.code !== 'STORE_LOCKED') return false
   const owner = ownerOf(path)
   return owner === undefined || (owner.liveness === 'alive' && owner.holder.reading === true)
 }
@@ -88,7 +89,7 @@ export const lockForEngine = async (path: string, take = takeOwnerLock): Promise
     try {
       return take(path)
     } catch (error) {
-      if (!isLockOfReader(path)) throw error
+      if (!isLockOfReader(error, path)) throw error
     }
   }
   return take(path)

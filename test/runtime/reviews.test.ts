@@ -89,7 +89,7 @@ const reasons = async (id: string): Promise<unknown[]> =>
 it('is not taken over by a person, because its work is corrected where it comes from', async () => {
   const id = await newTask()
   await expect(takeOverTask(opened.contextOf(), id)).rejects.toThrow(
-    `task ${id} only reviews branch feature; correct the work there, then: unstuck retry ${id}`,
+    `task ${id} only reviews branch feature; correct the work there. A new commit on feature is reviewed by itself.`,
   )
 })
 

@@ -137,6 +137,16 @@ describe('the owner of a store', () => {
     lock.release()
   })
 
+  it('reports any other error of the lock at once', async () => {
+    let tries = 0
+    const take = (): never => {
+      tries += 1
+      throw new Error('no permission')
+    }
+    await expect(lockForEngine(lockPathOf(join(root, 'state')), take)).rejects.toThrow('no permission')
+    expect(tries).toBe(1)
+  })
+
   it('gives the lock back when it closes, and when a newer version wrote the store', async () => {
     existing()
     const db = await open()

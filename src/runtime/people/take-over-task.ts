@@ -1,6 +1,6 @@
 /** A person takes over a task, works on it in a folder, and gives it back; their work is then checked and merged like an agent's. */
 import { goalEnded, type Goal } from '../../domain/goal.ts'
-import { subjectText } from '../../domain/task-review.ts'
+import { nextReviewLines, subjectText } from '../../domain/task-review.ts'
 import { isGivenBack, type TakenOver, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import type { Queryable } from '../../store/db.ts'
@@ -36,7 +36,10 @@ const refuse = (task: Task, goal: Goal): void => {
   if (task.review !== null)
     throw new AppError(
       'ILLEGAL',
-      `task ${task.id} only reviews ${subjectText(task.review)}; correct the work there, then: unstuck retry ${task.id}`,
+      [
+        `task ${task.id} only reviews ${subjectText(task.review)}; correct the work there.`,
+        ...nextReviewLines(task.review),
+      ].join(' '),
     )
   if (goalEnded(goal.state) && goal.state !== 'failed')
     throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}; start a new one with "unstuck run"`)
