@@ -167,6 +167,15 @@ const conclusionOf = (open: OpenQuestion, { reading, output }: Heard, exit: Agen
 const sweepLaunch = ({ runContext, view }: OpenQuestion, shim: Shim): Promise<unknown> =>
   runContext.context.ports.processes.sweep(runContext.run.id, { shims: [shim.identity], folder: view })
 
+/** First its shim: one whose gate was just opened has no program yet that a sweep could end, and would start it afterwards. */
+const endUnheard = async (open: OpenQuestion, dir: string, shim: Shim): Promise<void> => {
+  try {
+    await abandon(open.runContext, dir, shim)
+  } finally {
+    await sweepLaunch(open, shim)
+  }
+}
+
 const endOf = async (open: OpenQuestion, dir: string, shim: Shim, heard: Heard): Promise<QuestionEnd> => {
   const { reading } = heard
   const { runContext } = open
@@ -212,7 +221,7 @@ export const launchQuestion = async (open: OpenQuestion, launch: QuestionLaunch)
     await abandon(runContext, dir, shim)
   } catch (error) {
     context.log.warn({ run: runContext.run.id, error: messageOf(error) }, 'a question could not be followed to its end')
-    await sweepLaunch(open, shim)
+    await endUnheard(open, dir, shim)
   } finally {
     stopKeepAlive()
   }
