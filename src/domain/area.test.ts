@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { areasOf, overlapOf } from './area.ts'
+import { areasOf, folderArea, overlapOf } from './area.ts'
 
 const paths = (...allowedPaths: string[]): string[] => areasOf({ targetArea: null, allowedPaths })
 
@@ -18,7 +18,7 @@ describe('the areas of a task', () => {
 
   it('that are named win over its paths, with commas between them', () => {
     expect(areasOf({ targetArea: 'api, src/ui/, yarn.lock', allowedPaths: ['docs/**'] })).toEqual(['api', 'src/ui'])
-    expect(areasOf({ targetArea: 'direct:g-1', allowedPaths: ['**'] })).toEqual(['direct:g-1'])
+    expect(areasOf({ targetArea: folderArea, allowedPaths: ['**'] })).toEqual([folderArea])
   })
 })
 

@@ -29,6 +29,9 @@ const lockfiles: ReadonlySet<string> = new Set([
   'yarn.lock',
 ])
 
+/** The area of all work in place: goals share the folder, so no two of their tasks run at the same time. No path has this name. */
+export const folderArea = 'direct:folder'
+
 const segmentsOf = (text: string): string[] =>
   text
     .trim()

@@ -634,6 +634,12 @@ const checkStart = (facts: Facts, launch: SimLaunch): void => {
     if (other === launch || other.program?.alive !== true) continue
     if (world.tables.run.get(other.spec.marker)?.taskId === run.taskId)
       world.violated('one owner', `two agents of task ${run.taskId} work at the same time`)
+    // Each would count the changes of the other as its own.
+    if (launch.spec.cwd === world.git.root && other.spec.cwd === world.git.root)
+      world.violated(
+        'one owner',
+        `agents of ${runId} and ${other.spec.marker} work in the user's folder at the same time`,
+      )
   }
 }
 

@@ -2,6 +2,7 @@
  * Bugs that the simulation must find, each put in from outside: a statement rewritten on its way to the store, rows changed
  * on their way back, or a port that does not do what it says. The product knows nothing of them.
  */
+import { folderArea } from '../../src/domain/area.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import type { Ports } from '../../src/runtime/core/ports.ts'
 import type { Db, Queryable, Sql } from '../../src/store/db.ts'
@@ -152,6 +153,24 @@ export const planted: readonly Planted[] = [
             .replace(/(select id from task where id = \$1)\s+on conflict do nothing returning task_id/, '$1'),
           values,
         }),
+      }),
+  },
+  {
+    name: 'folder-shared-by-goals',
+    from: 1,
+    breaks: 'one owner',
+    plan: aPlan(['one', 'two'].map((id) => aGoal([aTask(`${id}t`, ['success'])], { id, direct: true }))),
+    // As it once was: each goal has an area of its own for its work in place.
+    hooks: () =>
+      onStore({
+        statement: ({ text, values }) => {
+          if (!text.includes('insert into task (')) return { text, values }
+          const own = `direct:${String(values[1])}`
+          return {
+            text,
+            values: values.map((value) => (typeof value === 'string' ? value.replaceAll(folderArea, own) : value)),
+          }
+        },
       }),
   },
   {

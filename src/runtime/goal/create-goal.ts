@@ -3,6 +3,7 @@
  * together or not at all.
  */
 import { whyNotAllowed } from '../../wide-folder.ts'
+import { folderArea } from '../../domain/area.ts'
 import type { Goal } from '../../domain/goal.ts'
 import { noSpend } from '../../domain/budget.ts'
 import type { JudgeMode } from '../../domain/judgement.ts'
@@ -77,8 +78,9 @@ const newTasks = (context: Context, { goalId, input, options, top }: Plan): NewT
       commands: checks.commands,
       commandSource: checks.source,
       dependsOn: task.after.map((id) => ids.get(id) as string),
-      // Work in place shares one folder, so its tasks must run one at a time.
-      targetArea: options.repoMode === 'direct' ? `direct:${goalId}` : (task.targetArea ?? null),
+      // All work in place shares one folder, so its tasks run one at a time, whichever goal they are of. Otherwise one agent's
+      // changes would count as another's work, and a check would see half of them.
+      targetArea: options.repoMode === 'direct' ? folderArea : (task.targetArea ?? null),
       harness: chooseHarness(
         context.ports.files,
         config,

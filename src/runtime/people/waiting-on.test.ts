@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { QueueFacts } from '../../domain/claimability.ts'
+import { folderArea } from '../../domain/area.ts'
 import { defaultLanes } from '../../domain/dispatch.ts'
 import { notLanding } from '../../domain/goal.ts'
 import { taskFlow, type TaskStatus } from '../../domain/task.ts'
@@ -59,6 +60,7 @@ const queuedFor = (engines: { id: string }[], task: object = {}, queue: object =
   return facts('queued', { task: mine, queue: { ...emptyQueue, engines, agents, ...queue } })
 }
 
+const inFolder = { areas: [folderArea] }
 const other = (more: object = {}) => ({
   ...{ id: 't-9', goalId: 'g-1', number: 9, title: 'Other', status: 'running', areas: ['src/api'] },
   ...more,
@@ -125,6 +127,22 @@ describe('why a queued task is not taken', () => {
       'area',
       'dispatcher',
       /^waiting until the work of task 9 "Other" of goal g-2 in src is merged$/,
+    ],
+    [
+      'another goal works in the same folder',
+      queuedFor([engine()], inFolder, { areaHolders: [other({ ...inFolder, goalId: 'g-2' })] }),
+      'area',
+      'dispatcher',
+      /^waiting for task 9 "Other" of goal g-2, which is changing the same folder$/,
+    ],
+    [
+      'the work of another goal in the same folder is not approved yet',
+      queuedFor([engine()], inFolder, {
+        areaHolders: [other({ ...inFolder, goalId: 'g-2', status: 'blocked(awaiting_judge)' })],
+      }),
+      'area',
+      'dispatcher',
+      /^waiting until the work of task 9 "Other" of goal g-2 in the same folder is approved$/,
     ],
     [
       'its goal is rebased first',

@@ -3,6 +3,7 @@
  * invariant "nothing is silently stuck": `unstuck doctor` reports such a task. Why a queued task is not taken is decided by
  * `claimability`; here its reasons only get their words. Pure.
  */
+import { folderArea } from '../../domain/area.ts'
 import { claimability, type ClaimBlocker, type QueueFacts, type TaskName } from '../../domain/claimability.ts'
 import type { Escalation } from '../../domain/escalation.ts'
 import type { Goal } from '../../domain/goal.ts'
@@ -96,10 +97,11 @@ const laneWait = ({ goalId, lane }: Task, { limit, taken }: ClaimBlocker & { cau
         text: `waiting for a free slot of the ${laneWords[lane]} lane: ${taken.length} of ${limit} in use by ${namedAll(taken, goalId)}`,
       }
 
-const areaText = ({ goalId }: Task, { area, holder }: ClaimBlocker & { cause: 'area' }): string =>
-  holder.status === 'running'
-    ? `waiting for ${named(holder, goalId)}, which is changing ${area}`
-    : `waiting until the work of ${named(holder, goalId)} in ${area} is merged`
+const areaText = ({ goalId }: Task, { area, holder }: ClaimBlocker & { cause: 'area' }): string => {
+  const [at, end] = area === folderArea ? ['the same folder', 'approved'] : [area, 'merged']
+  if (holder.status === 'running') return `waiting for ${named(holder, goalId)}, which is changing ${at}`
+  return `waiting until the work of ${named(holder, goalId)} in ${at} is ${end}`
+}
 
 const installedText = (harnesses: readonly string[]): string =>
   harnesses.length === 0 ? 'none' : [...new Set(harnesses)].sort().join(', ')
