@@ -2,6 +2,7 @@
  * Bugs that the simulation must find, each put in from outside: a statement rewritten on its way to the store, rows changed
  * on their way back, or a port that does not do what it says. The product knows nothing of them.
  */
+import { basename, dirname, join } from 'node:path'
 import { folderArea } from '../../src/domain/area.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import type { Ports } from '../../src/runtime/core/ports.ts'
@@ -488,6 +489,38 @@ export const planted: readonly Planted[] = [
       onPorts(({ files }) => ({
         files: { ...files, readdirSync: (path) => (path.endsWith('/asks') ? [] : files.readdirSync(path)) },
       })),
+  },
+  {
+    name: 'answer-to-another-question',
+    from: 1,
+    breaks: 'nothing outside lands',
+    plan: aPlan([
+      aGoal([
+        aTask('t1', ['stray'], { answers: ['allow'] }),
+        aTask('t2', ['stray'], { answers: ['deny'], after: ['t1'] }),
+      ]),
+    ]),
+    // Whatever is asked, an answer that is kept counts.
+    hooks: () =>
+      onPorts(({ files }) => {
+        const kept = (path: string): string => {
+          if (!path.includes('/answers/') || files.existsSync(path)) return path
+          const folder = dirname(path)
+          const [any] = files.existsSync(folder) ? files.readdirSync(folder) : []
+          return any === undefined ? path : join(folder, any)
+        }
+        return {
+          files: {
+            ...files,
+            statSync: (path) => files.statSync(kept(path)),
+            readFileSync: (path, encoding) => {
+              const from = kept(path)
+              const text = files.readFileSync(from, encoding)
+              return from === path ? text : text.replace(basename(from, '.json'), basename(path, '.json'))
+            },
+          },
+        }
+      }),
   },
   {
     name: 'learns-what-no-check-makes',

@@ -1,6 +1,6 @@
 /**
  * What may land of the paths outside a task. Each grant needs a cause that the world knows: the rule that names the file, or an answer
- * that a model really gave to its task. What is left out of the work is in a snapshot.
+ * that a model really gave to its task, or to one of the same words. What is left out of the work is in a snapshot.
  */
 import { areasOf } from '../../src/domain/area.ts'
 import { holdsAreas, type Task } from '../../src/domain/task.ts'
@@ -27,12 +27,19 @@ interface Granted {
   scope: string
 }
 
+/** What a model answered, and what its question said about the task. */
+interface Answer {
+  taskId: string
+  words: string
+  decisions: readonly ModelDecision[]
+}
+
 /** No answer and no rule allows these. */
 const isForbidden = (path: string): boolean =>
   path.split('/').some((part) => part === secretFile || part === '..' || part === '.git') || /[*?{]/.test(path)
 
 export const createPolicyOracle = (world: World): PolicyOracle => {
-  const decisions = new Map<string, ModelDecision[]>()
+  const answers: Answer[] = []
   const grants: Granted[] = []
   const leftOut: { taskId: string | null; path: string }[] = []
 
@@ -42,18 +49,27 @@ export const createPolicyOracle = (world: World): PolicyOracle => {
     return parent === undefined ? [taskId] : [taskId, ...lineOf(parent)]
   }
 
-  /** Answers to the runs of this task: the same question is answered from memory when a later run asks it. */
-  const decisionsFor = (taskId: string): ModelDecision[] => {
-    const line = new Set(lineOf(taskId))
-    return [...decisions].flatMap(([runId, given]) =>
-      line.has(world.tables.run.get(runId)?.taskId ?? '') ? given : [],
-    )
+  const wordsOf = (runId: string): string => {
+    const run = world.tables.run.get(runId)
+    const task = world.tables.task.get(run?.taskId ?? '')
+    return JSON.stringify([run?.harness, task?.title, task?.instructions, task?.role, task?.commands])
   }
 
-  const hasCause = ({ path, by }: { path: string; by: string }, { taskId }: StoredEvent): boolean => {
+  /**
+   * Answers to the runs of this task: the same question is answered from memory when a later run asks it. Somebody may give the same task
+   * once more, in another goal; the question about it is the same then.
+   */
+  const decisionsFor = (taskId: string, runId: string): ModelDecision[] => {
+    const line = lineOf(taskId)
+    const words = wordsOf(runId)
+    return answers.flatMap((one) => (line.includes(one.taskId) || one.words === words ? one.decisions : []))
+  }
+
+  const hasCause = ({ path, by }: { path: string; by: string }, { taskId, runId }: StoredEvent): boolean => {
     const task = world.tables.task.get(taskId ?? '')
     if (by === 'rule') return path === buildFile && (task?.commands.some((command) => /\bnpm\b/.test(command)) ?? false)
-    return by === 'model' && decisionsFor(taskId ?? '').some((one) => one.path === path && one.action === 'allow')
+    const decisions = by === 'model' ? decisionsFor(taskId ?? '', runId ?? '') : []
+    return decisions.some((one) => one.path === path && one.action === 'allow')
   }
 
   /** Another task that is at work on the path, or waits for its merge there. */
@@ -119,8 +135,8 @@ export const createPolicyOracle = (world: World): PolicyOracle => {
       return leftOut.flatMap(({ taskId: of, path }) => (line.has(of ?? '') ? [path] : []))
     },
     questionStarts: ({ spec, program }) => {
-      const known = decisions.get(spec.marker) ?? []
-      decisions.set(spec.marker, [...known, ...(program?.script.decisions ?? [])])
+      const taskId = world.tables.run.get(spec.marker)?.taskId ?? ''
+      answers.push({ taskId, words: wordsOf(spec.marker), decisions: program?.script.decisions ?? [] })
     },
     grantedTo: (taskId, runId) => {
       const line = new Set(lineOf(taskId))

@@ -178,6 +178,20 @@ describe('what the simulation found stays mended', () => {
   })
 })
 
+describe('what is given twice', () => {
+  test('a task that another goal holds in the same words gets the answer that was given about its paths', async () => {
+    const lines: string[] = []
+    const goals = ['one', 'two'].map((id, index) =>
+      aGoal([aTask('t1', ['stray'], { answers: ['allow'] })], { id, atMs: index * 60_000 }),
+    )
+    const outcome = await runPlan(aPlan(goals), store, { each: (line) => lines.push(line) })
+    expect(outcome.violation, outcome.recent.slice(-30).join('\n')).toBeUndefined()
+    expect(outcome.ends).toEqual({ ready: 2 })
+    const answered = lines.flatMap((line) => / ask\.answered .*"cached":(true|false)/.exec(line)?.[1] ?? [])
+    expect(answered).toEqual(['false', 'true'])
+  })
+})
+
 describe('an agent that does not get on', () => {
   const points = [
     'agent-ended',
