@@ -55,6 +55,7 @@ interface Column {
 interface Prepared {
   name: string
   columns: Column[]
+  mayWrite: boolean
 }
 
 const readers: Record<number, (text: string) => unknown> = {
@@ -93,12 +94,15 @@ const wireText = (value: unknown): string | null => {
   return JSON.stringify(value)
 }
 
-/** The messages that run a prepared statement, in one piece. */
-const bindAndExecute = (name: string, values: readonly unknown[]): Buffer => {
+/**
+ * The messages that run a prepared statement, in one piece. Without `ends` the transaction of a statement that stands alone goes on, which
+ * spares reads two fifths of their time: the begin and the end of a transaction each.
+ */
+const bindAndExecute = (name: string, values: readonly unknown[], ends: boolean): Buffer => {
   const texts = values.map(wireText)
   const sizes = texts.map((text) => (text === null ? 0 : Buffer.byteLength(text)))
   const length = name.length + 12 + 4 * values.length + sizes.reduce((sum, size) => sum + size, 0)
-  const bytes = Buffer.allocUnsafe(1 + length + execute.length + sync.length)
+  const bytes = Buffer.allocUnsafe(1 + length + execute.length + (ends ? sync.length : 0))
   bytes.write('B', 0)
   bytes.writeInt32BE(length, 1)
   // The unnamed portal.
@@ -115,7 +119,7 @@ const bindAndExecute = (name: string, values: readonly unknown[]): Buffer => {
   }
   bytes.writeInt16BE(0, at)
   execute.copy(bytes, at + 2)
-  sync.copy(bytes, at + 2 + execute.length)
+  if (ends) sync.copy(bytes, at + 2 + execute.length)
   return bytes
 }
 
@@ -141,6 +145,8 @@ const columnsOf = (body: Buffer): Column[] => {
   return columns
 }
 
+const writing = /\b(?:insert|update|delete)\b/i
+
 const beyondAscii = /[\u0080-\u00ff]/
 
 const rowOf = (body: Buffer, columns: Column[]): object => {
@@ -158,6 +164,9 @@ const rowOf = (body: Buffer, columns: Column[]): object => {
   return row
 }
 
+/** How a whole answer ends: a statement is done, it was empty, or the store is ready for the next transaction. */
+const whole = new Set(['C', 'I', 'Z'])
+
 /** Asks PGlite for everything. */
 export const openPlainStore = async (): Promise<SyncStore> => {
   // PostgreSQL watches the depth of its stack itself, and the check of every call takes a tenth of its time.
@@ -172,41 +181,48 @@ export const openPlainStore = async (): Promise<SyncStore> => {
   for (const table of tables) await pg.exec(`alter table ${table} set unlogged`)
   const known = new Map<string, Prepared>()
   let now = Date.UTC(2026, 0, 1)
+  let inBlock = false
+  const stopped = (): number => now
+  let chunks: Buffer[] = []
+  const options = { syncToFs: false, onRawData: (chunk: Uint8Array) => void chunks.push(Buffer.from(chunk)) }
   /**
    * The streaming call gives its answer before it returns. The plain one would parse it as well, which costs a third of a statement,
    * and keep it: gigabytes in hundreds of seeds.
    */
   const exchange = (bytes: Buffer): Buffer => {
-    const chunks: Buffer[] = []
+    chunks = []
     const real = Date.now
     // What PGlite takes for the time of day.
-    Date.now = () => now
+    Date.now = stopped
     try {
-      pg.execProtocolRawStream(bytes, {
-        syncToFs: false,
-        onRawData: (chunk) => void chunks.push(Buffer.from(chunk)),
-      }).catch(() => undefined) // then the answer has no end
+      pg.execProtocolRawStream(bytes, options).catch(() => undefined) // then the answer has no end
     } finally {
       Date.now = real
     }
-    return Buffer.concat(chunks)
+    const [first] = chunks
+    return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
   }
   const send = (bytes: Buffer, each: (type: string, body: Buffer) => void): void => {
     const answer = exchange(bytes)
     let failure: Error | undefined
-    if (answer.at(-6) !== 'Z'.charCodeAt(0)) throw new Error('PGlite gave no whole answer')
+    let last = ''
     for (let at = 0; at < answer.length;) {
       const length = answer.readInt32BE(at + 1)
-      const type = String.fromCharCode(answer[at] as number)
+      last = String.fromCharCode(answer[at] as number)
       const body = answer.subarray(at + 5, at + 1 + length)
-      if (type === 'E') failure = errorOf(body)
-      else each(type, body)
+      if (last === 'E') failure = errorOf(body)
+      else each(last, body)
       at += 1 + length
     }
-    if (failure !== undefined) throw failure
+    if (failure !== undefined) {
+      // Until then the store ignores whatever it is sent.
+      if (last !== 'Z') exchange(sync)
+      throw failure
+    }
+    if (!whole.has(last)) throw new Error('PGlite gave no whole answer')
   }
   const prepare = (text: string): Prepared => {
-    const prepared: Prepared = { name: `s${known.size}`, columns: [] }
+    const prepared: Prepared = { name: `s${known.size}`, columns: [], mayWrite: writing.test(text) }
     const parse = message('P', cString(prepared.name), cString(text), number(2, 0))
     const describe = message('D', Buffer.from('S'), cString(prepared.name))
     send(Buffer.concat([parse, describe, sync]), (type, body) => {
@@ -217,14 +233,17 @@ export const openPlainStore = async (): Promise<SyncStore> => {
   }
   return {
     query: ({ text, values }) => {
-      const { name, columns } = known.get(text) ?? prepare(text)
+      const { name, columns, mayWrite } = known.get(text) ?? prepare(text)
       const rows: object[] = []
-      send(bindAndExecute(name, values), (type, body) => {
+      send(bindAndExecute(name, values, mayWrite && !inBlock), (type, body) => {
         if (type === 'D') rows.push(rowOf(body, columns))
       })
       return rows
     },
-    simple: (text) => send(message('Q', cString(text)), () => undefined),
+    simple: (text) => {
+      send(message('Q', cString(text)), () => undefined)
+      inBlock = text === 'begin'
+    },
     setClock: (ms) => {
       now = ms
     },
