@@ -20,15 +20,15 @@ export const dueTasks = async (db: Queryable, watchSeconds: number): Promise<Tas
     )
   ).map(readTask)
 
-/** When the next wait is over; undefined = no task waits for a time. */
-export const nextRetryAt = async (db: Queryable): Promise<Date | undefined> =>
+/** Seconds until the next wait is over by the store's clock, which decides it; undefined = no task waits for a time. */
+export const secondsToNextRetry = async (db: Queryable): Promise<number | undefined> =>
   (
-    await firstRow<{ at: Date | null }>(
+    await firstRow<{ seconds: number | null }>(
       db,
-      sql`select min(retry_at) as at from task where retry_at is not null
+      sql`select extract(epoch from min(retry_at) - unstuck_now())::float8 as seconds from task where retry_at is not null
         and (state = 'failed' or block_reason in ('quota_wait', 'needs_rework', 'issue_linking'))`,
     )
-  )?.at ?? undefined
+  )?.seconds ?? undefined
 
 /** The task has a next step: it is looked at again after the same time. No decision depends on this, so the version stays. */
 export const recordWatched = async (tx: Queryable, id: string): Promise<void> => {

@@ -273,6 +273,7 @@ const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789'
 const plainPart = (world: World) => {
   const names = createDice(`${world.plan.seed}/names`)
   const waits = createDice(`${world.plan.seed}/latency`)
+  const ranges = new Map<string, [number, number]>()
   const words: Record<string, [number, number]> = {
     store: [0, 3],
     git: [5, 120],
@@ -283,8 +284,9 @@ const plainPart = (world: World) => {
   return {
     newId: (prefix: string) => `${prefix}-${Array.from({ length: 8 }, () => names.pick(alphabet.split(''))).join('')}`,
     latency: (op: string) => {
-      const [low, high] = words[op.split('.')[0] ?? ''] ?? [1, 10]
-      return waits.int(low, high)
+      let range = ranges.get(op)
+      if (range === undefined) ranges.set(op, (range = words[op.split('.')[0] ?? ''] ?? [1, 10]))
+      return waits.int(range[0], range[1])
     },
     wall: () => new Date(epoch + world.scheduler.now() + world.offsets.machine),
     checked: (marker: string, check: Checked) => {

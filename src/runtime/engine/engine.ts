@@ -10,12 +10,12 @@ import { AppError, messageOf } from '../../errors.ts'
 import type { ProcessIdentity } from '../../platform/process.ts'
 import { isStoreTrouble, mustSucceed, StaleError } from '../../store/db.ts'
 import { getEngine, moveEngine, registerEngine, type NewEngine } from '../../store/engine.ts'
-import { appendEvent, storeNow } from '../../store/event.ts'
+import { appendEvent } from '../../store/event.ts'
 import { getGoal } from '../../store/goal.ts'
 import { cancelGraceSeconds, finishCancels } from '../people/commands.ts'
 import { LeadershipLostError } from '../../store/leader.ts'
 import { requestRunStop, getRun, listRuns, runsOfEngine } from '../../store/run.ts'
-import { nextRetryAt } from '../../store/due-tasks.ts'
+import { secondsToNextRetry } from '../../store/due-tasks.ts'
 import { getTask } from '../../store/task.ts'
 import { sendHeartbeat, startHeartbeat } from './heartbeat.ts'
 import type { Context } from '../core/context.ts'
@@ -149,10 +149,8 @@ const pass = async (context: Context, parts: Loop): Promise<void> => {
 
 /** Milliseconds until the next pass: at most the poll interval, less if a retry is due before that. */
 const waitMs = async (context: Context): Promise<number> => {
-  const due = await nextRetryAt(context.db)
-  // Uses the store's clock, which decides whether a retry is due; the clock of this host may differ.
-  const until = due === undefined ? pollMs : due.getTime() - (await storeNow(context.db)).getTime()
-  return Math.max(10, Math.min(pollMs, until))
+  const seconds = await secondsToNextRetry(context.db)
+  return Math.max(10, Math.min(pollMs, seconds === undefined ? pollMs : Math.ceil(seconds * 1000)))
 }
 
 /** A wake-up signal for the loop. One that was sent while the loop was busy is kept. */
