@@ -73,6 +73,8 @@ interface Texts {
   eventId: number
 }
 
+const counted: readonly string[] = metricEventTypes
+
 /** What the proposals of the goal had come to after this event. */
 const tallyUpTo = async ({ db }: Context, goalId: string, upTo: number): Promise<RecoveryTally> => {
   const tally = noRecoveries()
@@ -119,11 +121,13 @@ const clean = ({ ports, environment }: Context, text: string): string =>
 /** Continues the texts with all events of the goal that they lack. */
 const continued = async (context: Context, goalId: string, start: Texts): Promise<Texts> => {
   const texts = { ...start }
-  const tally = await tallyUpTo(context, goalId, start.eventId)
+  let tally: RecoveryTally | undefined
   for (;;) {
     const events = await readEvents(context.db, { after: texts.eventId, limit: pageSize, goalId })
     texts.events += clean(context, events.map(eventLine).join(''))
-    texts.usage += clean(context, await usageOf(context, events, tally))
+    // Most news count for no number, and then what the goal had before is not read.
+    if (events.some(({ type }) => counted.includes(type))) tally ??= await tallyUpTo(context, goalId, start.eventId)
+    texts.usage += clean(context, await usageOf(context, events, tally ?? noRecoveries()))
     texts.eventId = events.at(-1)?.id ?? texts.eventId
     if (events.length < pageSize) return texts
   }
