@@ -274,6 +274,8 @@ export default defineConfig({
         'bin/**',
         'src/cli/main.ts',
         'src/process/shim.ts',
+        // Git inherits the variables of its user, and what it must not inherit is removed without reading it.
+        'src/workspace/run-git.ts',
         'scripts/**',
         'bench/**',
         'test/**',

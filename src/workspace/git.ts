@@ -3,9 +3,12 @@
  * hook, file system monitor, filter, pager, editor, prompt, signing program or transport. Paths are literal everywhere. Outside
  * of the user's own repository, git reads neither global nor system configuration.
  */
+import { resolve } from 'node:path'
 import { execa } from 'execa'
 import { AppError, messageOf } from '../errors.ts'
 import { endWithGroup } from './end-group.ts'
+import { startGit } from './git-starter.ts'
+import type { GitCommand, GitExit } from './run-git.ts'
 
 export interface GitOptions {
   cwd: string
@@ -142,43 +145,43 @@ const ownBounds = 512 * 1024 * 1024
 /** In characters. Enough for about 800,000 refs, and for any useful message of a remote hook. */
 const foreignBounds = { stdout: 64 * 1024 * 1024, stderr: 4 * 1024 * 1024 }
 
+/** Git that talks to a remote is started here, in a process group of its own that is ended with it. */
+const runForeign = async ({ timeoutMs, ...command }: GitCommand, signal: AbortSignal | undefined): Promise<GitExit> => {
+  const { args, cwd, env, extendEnv, input, encoding } = command
+  const running = execa('git', args, {
+    ...{ cwd, env, extendEnv, input, maxBuffer: foreignBounds, detached: true, timeout: timeoutMs, reject: false },
+    ...{ stripFinalNewline: false },
+    ...(encoding === undefined ? {} : { encoding }),
+    ...(signal === undefined ? {} : { cancelSignal: signal }),
+  })
+  const { exitCode, signal: endedBy, cause, ...ended } = await endWithGroup(running, timeoutMs)
+  return {
+    ...(exitCode === undefined ? {} : { exitCode }),
+    ...(endedBy === undefined ? {} : { signal: endedBy }),
+    ...(cause === undefined ? {} : { reason: messageOf(cause) }),
+    ...{ timedOut: ended.timedOut, isCanceled: ended.isCanceled, isMaxBuffer: ended.isMaxBuffer },
+    ...{ stdout: ended.stdout ?? '', stderr: ended.stderr ?? '' },
+  }
+}
+
 /** Runs one git command. Throws GIT_FAILED, with the command, for an exit code outside of `okCodes` (default: only 0). */
 export const git = async (args: string[], options: GitOptions): Promise<GitResult> => {
-  const timeout = options.timeoutMs ?? 600_000
-  const foreign = options.foreign === true
-  const running = execa('git', args, {
-    cwd: options.cwd,
-    env: environmentOf(options),
-    extendEnv: options.environment === undefined,
-    input: options.input ?? '',
-    reject: false,
-    stripFinalNewline: false,
-    ...(options.encoding === undefined ? {} : { encoding: options.encoding }),
-    maxBuffer: foreign ? foreignBounds : ownBounds,
-    detached: foreign,
-    timeout,
-    ...(options.signal === undefined ? {} : { cancelSignal: options.signal }),
-  })
-  const result = await (foreign ? endWithGroup(running, timeout) : running)
+  const { input = '', encoding, timeoutMs = 600_000, signal } = options
+  const command: GitCommand = {
+    ...{ args, cwd: resolve(options.cwd), env: environmentOf(options), extendEnv: options.environment === undefined },
+    ...{ input, timeoutMs, maxBuffer: ownBounds },
+    ...(encoding === undefined ? {} : { encoding }),
+  }
+  const result = await (options.foreign === true ? runForeign(command, signal) : startGit(command, signal))
   if (result.exitCode !== undefined && !result.isMaxBuffer && (options.okCodes ?? [0]).includes(result.exitCode)) {
     return { code: result.exitCode, stdout: result.stdout, stderr: result.stderr }
   }
   throw new AppError('GIT_FAILED', failureText(args, options, result), { cause: result })
 }
 
-interface Failure {
-  exitCode?: number
-  signal?: string
-  timedOut: boolean
-  isCanceled: boolean
-  isMaxBuffer: boolean
-  stderr?: string
-  cause?: unknown
-}
+const saidBy = ({ stderr }: GitExit): string => stderr.trim().slice(0, 800)
 
-const saidBy = ({ stderr }: Failure): string => (stderr ?? '').trim().slice(0, 800)
-
-const failureText = (args: string[], options: GitOptions, result: Failure): string => {
+const failureText = (args: string[], options: GitOptions, result: GitExit): string => {
   const attempt = `git ${args.slice(0, 3).join(' ')} in ${options.workTree ?? options.cwd}`
   if (result.timedOut && options.foreign === true) return `${attempt} timed out`
   if (result.timedOut) return `${attempt} timed out; check whether a file there blocks when it is read`
@@ -186,7 +189,7 @@ const failureText = (args: string[], options: GitOptions, result: Failure): stri
   if (result.isMaxBuffer) return `${attempt} printed too much; stderr begins with: ${saidBy(result)}`
   if (result.signal !== undefined) return `${attempt} was ended by ${result.signal}: ${saidBy(result)}`
   if (result.exitCode === undefined) {
-    return `${attempt} could not be run: ${messageOf(result.cause)}; git 2.39 or newer must be on PATH, and the folder must exist`
+    return `${attempt} could not be run: ${result.reason ?? 'no reason was given'}; git 2.39 or newer must be on PATH, and the folder must exist`
   }
   return `${attempt} failed with exit code ${result.exitCode}: ${saidBy(result)}`
 }
