@@ -290,9 +290,10 @@ export const configSchema = z.strictObject({
     .boolean({ error: 'allowed: true, false' })
     .default(false)
     .meta({ meaning: 'Fast-forwards the checked-out branch when a goal is finished.' }),
-  repoMode: oneOf(['local', 'direct'])
-    .default('local')
-    .meta({ meaning: '`local`: agents work in clones. `direct`: agents work in your folder, and no commit is made.' }),
+  repoMode: oneOf(['local', 'direct']).default('local').meta({
+    meaning:
+      '`local`: agents work in clones. `direct`: agents work in your folder, one at a time, and no commit is made.',
+  }),
   maxParallel: wholeNumber(1, 256)
     .default(2)
     .meta({ meaning: 'Maximum number of agents that work at the same time.', environment: 'UNSTUCK_MAX_PARALLEL' }),
