@@ -11,7 +11,7 @@ import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { requireLease } from '../../store/run.ts'
 import { carryOut, recover } from './carry-out.ts'
 import { considerProposal } from './decide-proposal.ts'
-import { resolveFeedback } from './resolve-feedback.ts'
+import { resolveFeedback, resolvePaths } from './resolve-feedback.ts'
 import { resolveRepairs } from './repair.ts'
 import { resolveProposed } from './settle-proposals.ts'
 import type { PhaseResult } from './phase.ts'
@@ -20,7 +20,7 @@ import { withRepairFacts } from '../checks/repair-facts.ts'
 import { chooseStoredRecovery, resolveOpenOf } from '../core/store-record.ts'
 import { isReleased, saveProgress, type RunContext } from '../core/run-context.ts'
 import type { PlannedChecks } from '../checks/verify-contract.ts'
-import { leftOutNotes } from '../agent/collected.ts'
+import { excludedNotes, leftOutNotes } from '../agent/collected.ts'
 
 /** Resolves the recoveries whose post-condition is that the agent produces work. */
 export const resolveWork = (runContext: RunContext, seen: { satisfied: boolean; detail: string }): Promise<void> =>
@@ -107,7 +107,7 @@ const endUnchanged = async (runContext: RunContext, { report, missing }: Checked
     verdict: {
       ...kept,
       ...{ outcome: outcomeOf(report.results, true), noChange: true, checks: report.results },
-      notes: [note, ...leftOutNotes(runContext.collected)],
+      notes: [note, ...leftOutNotes(runContext.collected), ...excludedNotes(kept.excluded ?? [])],
       dropped: [...kept.dropped, ...missing],
     },
   })
@@ -179,6 +179,8 @@ export const verifyUnchanged = async (
   await runContext.context.db.transaction(async (tx) => {
     await requireLease(tx, runContext.run)
     await resolveFeedback(tx, runContext, checked.report)
+    // Phase `policy` does not follow, and nothing outside the task is left.
+    await resolvePaths(tx, runContext, [])
   })
   return endUnchanged(runContext, checked)
 }

@@ -3,13 +3,16 @@
  * generated, and the path is learned. Otherwise they belong to the agent's work, and the question who may change them stays open.
  */
 import { join } from 'node:path'
-import { keptVerdict, type Excluded } from '../../domain/run.ts'
+import { keptVerdict, type Excluded, type Verdict } from '../../domain/run.ts'
 import { requireLease } from '../../store/run.ts'
 import type { JudgedReport } from '../checks/check-runner.ts'
+import type { PlannedChecks } from '../checks/verify-contract.ts'
 import { exportLearnedPaths } from '../core/export-learned.ts'
 import { recordLearned } from '../core/granted-paths.ts'
-import { saveProgress, type RunContext } from '../core/run-context.ts'
+import { isReleased, saveProgress, type RunContext } from '../core/run-context.ts'
 import { resolveOpenOf } from '../core/store-record.ts'
+import { checkWork } from './check-work.ts'
+import type { PhaseResult } from './phase.ts'
 import { recordApplied } from './policy-events.ts'
 
 const exists = ({ context, paths }: RunContext, path: string): boolean =>
@@ -69,5 +72,23 @@ export const proveGenerated = async (
       ? `no check made ${named} again`
       : `without ${named} the check ${report.failed.command} fails`
   await undo(runContext, proven, why)
+  return undefined
+}
+
+/**
+ * Nothing is left of the changes, and some were left out because they look generated: that is no turn without a change until the checks
+ * made them again. Undefined = they did.
+ */
+export const proveAllLeftOut = async (
+  runContext: RunContext,
+  { planned, verdict }: { planned: PlannedChecks; verdict: Verdict },
+): Promise<PhaseResult | undefined> => {
+  const { excluded = [] } = verdict
+  if (excluded.every(({ unproven }) => unproven !== true)) return undefined
+  const report = await checkWork(runContext, planned)
+  if (isReleased(runContext)) return 'ended'
+  const proven = await proveGenerated(runContext, excluded, report)
+  if (proven === undefined) return 'on'
+  await saveProgress(runContext, { verdict: { ...verdict, excluded: proven } })
   return undefined
 }

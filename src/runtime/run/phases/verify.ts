@@ -40,7 +40,7 @@ import { chooseStoredRecovery, resolveOpenOf } from '../../core/store-record.ts'
 import { untriedHarness } from '../../harness/accounts.ts'
 import { withRepairFacts } from '../../checks/repair-facts.ts'
 import { refuseMarkers } from '../conflict-markers.ts'
-import { proveGenerated } from '../prove-generated.ts'
+import { proveAllLeftOut, proveGenerated } from '../prove-generated.ts'
 import { resolveRepairs } from '../repair.ts'
 import { isReleased, saveProgress, type RunContext } from '../../core/run-context.ts'
 import type { errorMetaOf } from '../endings.ts'
@@ -310,6 +310,8 @@ const verifyClean = async (runContext: RunContext): Promise<PhaseResult> => {
   const work = await workOf(runContext)
   if (notReady !== undefined) return withoutClone(runContext, work, notReady)
   if (!isUnchanged(work.found) || isIterationTest(runContext.run)) return verifyChanged(runContext, work)
+  const unproven = await proveAllLeftOut(runContext, work)
+  if (unproven !== undefined) return unproven
   const { planned, verdict } = work
   return verifyUnchanged(runContext, {
     planned,
