@@ -60,6 +60,13 @@ export const refreshAreas = async (tx: Queryable, taskId: string): Promise<Task 
   return row === undefined ? undefined : readTask(row)
 }
 
+/** Gives a task that holds no areas yet another target area; its next claim waits until no other task works there. */
+export const setTargetArea = async (tx: Queryable, task: Task, targetArea: string): Promise<void> => {
+  const areas = json(await areasWithGrants(tx, { ...task, targetArea }))
+  await tx.query(sql`update task set target_area = ${targetArea}, areas = ${areas}::jsonb, span = area_spans(${areas}::jsonb),
+    version = version + 1, changed_at = unstuck_now() where id = ${task.id}`)
+}
+
 /** Tasks that hold their areas: they are running, or their work waits for its merge. */
 export const tasksHoldingAreas = async (db: Queryable): Promise<Task[]> =>
   (

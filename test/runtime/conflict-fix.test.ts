@@ -9,6 +9,7 @@ import type { Context } from '../../src/runtime/core/context.ts'
 import { recordEntryFailure } from '../../src/runtime/landing/entry-retries.ts'
 import { handleFailedChecks, handleMergeConflict } from '../../src/runtime/landing/unmergeable-entry.ts'
 import { requeueDue } from '../../src/runtime/engine/requeue.ts'
+import { registerAgents } from '../../src/store/agent.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { mustSucceed, sql, type Db } from '../../src/store/db.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
@@ -141,6 +142,26 @@ it('is done again at once where no new task may be made', async () => {
   expect(await listTasks(opened.store.db, goal)).toHaveLength(1)
   expect(await opened.store.task(tasks[0] ?? '')).toMatchObject({ status: 'queued' })
   expect(await tried(tasks[0] ?? '')).toEqual([['newer-base-run', 'acting']])
+})
+
+it('has the files that conflicted for itself when it is done again, so that no solution for them lands meanwhile', async () => {
+  const { goal, tasks } = await opened.newGoal(2)
+  const { db } = opened.store
+  // Tasks that may write anywhere exclude no other task.
+  await db.query(sql`update task set allowed_paths = '["**"]', areas = '[]', span = null where goal_id = ${goal}`)
+  const [id = '', other = ''] = tasks
+  await conflict(id, { context: contextWith({ reworkDepth: 0 }) })
+  await conflict(other)
+  const fix = await last(goal)
+  expect(fix).toMatchObject({ rework: { parent: other, kind: 'conflict' }, areas: ['src/a.txt'] })
+  expect(await opened.store.task(id)).toMatchObject({ status: 'queued' })
+  await db.transaction((tx) => registerAgents(tx, ['agent-1', 'agent-2'], 'here'))
+  const claim = (agentId: string, runId: string) =>
+    db.transaction((tx) => claimTask(tx, { agentId, runId, ttlSeconds: 60 }))
+  await db.query(sql`update task set ready = true where id in (${id}, ${fix.id})`)
+  const first = await claim('agent-1', 'r-first')
+  expect([id, fix.id]).toContain(first?.task.id)
+  expect(await claim('agent-2', 'r-second')).toBeUndefined()
 })
 
 it('stays in the queue when the new task cannot be stored, and is judged again', async () => {

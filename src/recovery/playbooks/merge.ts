@@ -38,7 +38,8 @@ const newerBaseRun = playbook({
   id: 'newer-base-run',
   rung: 7,
   scope: 'goal',
-  title: 'Run the task again on the newer base, with the conflict and its earlier diff in the instructions',
+  title:
+    'Run the task again on the newer base, alone on the files that conflicted, with the conflict and its earlier diff in the instructions',
   labels: ['git_conflict'],
   neededEvidence:
     'the same as for `conflict-auto-fix`, and no new task can solve the conflict, or the one that was made ended without a result',

@@ -18,6 +18,7 @@ import { approveChoice, commandToApprove, cancelChoice, hintChoice, retryChoice 
 import type { Context } from '../core/context.ts'
 import { chooseStoredRecovery, failOpenRecoveries, recordIntent } from '../core/store-record.ts'
 import { questionWithTried, triedLines } from '../core/tried.ts'
+import { requeueOnNewerBase } from './conflict-auto-fix.ts'
 import { againChoices } from './judge-questions.ts'
 import { goalHead } from './merge-attempt.ts'
 
@@ -46,8 +47,7 @@ const recreate = async (context: Context, tx: Queryable, task: Task, run: Run): 
   const { diagnosis, step } = await chooseStoredRecovery(from, run, { kind: 'merge', ...evidence })
   if (step.kind !== 'recover') return false
   await recordIntent(context, tx, run, { diagnosis, step })
-  const payload = { reason: 'conflict_requeue', evidence: diagnosis.evidence }
-  mustSucceed(await moveTask(tx, task, 'conflicted', { runId: run.id, payload }))
+  await requeueOnNewerBase(tx, task, { runId: run.id, conflicts, evidence: diagnosis.evidence })
   await appendEvent(tx, {
     type: 'judge.mainline_recreate_task_created',
     ...{ goalId: task.goalId, taskId: task.id, runId: run.id },

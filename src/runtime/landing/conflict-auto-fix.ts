@@ -7,8 +7,10 @@ import type { Run } from '../../domain/run.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
 import { visiblePath } from '../../recovery/policy/fold.ts'
-import type { Queryable } from '../../store/db.ts'
+import { setTargetArea } from '../../store/area-hold.ts'
+import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
+import { moveTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
 import type { ActionOf } from '../core/recovery-record.ts'
 import { startAutoFix } from './auto-fix.ts'
@@ -96,13 +98,25 @@ export const conflictInstructions = (conflict: Conflict): string => {
 }
 
 /**
- * The area of the task: two solutions of conflicts in one file would conflict with each other, so they run one after the other. A task
- * that names its areas keeps them.
+ * What a task that meets these conflicts has to have for itself while it works, or the next work that lands makes its result useless as
+ * well. Null = as before: a task that names its areas keeps them.
  */
-const areaOf = ({ task, action }: Conflict): string | null => {
+const conflictArea = (task: Task, conflicts: readonly string[]): string | null => {
   if (task.targetArea !== null || task.areas.length > 0) return task.targetArea
-  const paths = action.conflicts.filter((path) => !path.includes(',')).slice(0, mostPaths)
+  const paths = conflicts.filter((path) => !path.includes(',')).slice(0, mostPaths)
   return paths.length === 0 ? null : paths.join(',')
+}
+
+/** Sends a task back to the queue, to be done again on the newer base: alone on the files that conflicted. */
+export const requeueOnNewerBase = async (
+  tx: Queryable,
+  task: Task,
+  { runId, conflicts, evidence }: { runId: string; conflicts: readonly string[]; evidence: string },
+): Promise<void> => {
+  const payload = { reason: 'conflict_requeue', evidence }
+  const queued = mustSucceed(await moveTask(tx, task, 'conflicted', { runId, payload }))
+  const area = conflictArea(queued, conflicts)
+  if (area !== null && area !== queued.targetArea) await setTargetArea(tx, queued, area)
 }
 
 /** In the transaction that takes the work out of the queue, so that no crash leaves the parent without a next step. */
@@ -114,7 +128,12 @@ export const startConflictFix = async (context: Context, tx: Queryable, conflict
     { task, run },
     {
       ...{ kind: 'conflict', title: conflictTitle(entry, task), instructions: conflictInstructions(conflict) },
-      ...{ because: action.because, priority: 90, lane: 'conflict_recovery', targetArea: areaOf(conflict) },
+      ...{
+        because: action.because,
+        priority: 90,
+        lane: 'conflict_recovery',
+        targetArea: conflictArea(task, action.conflicts),
+      },
       payload: { entry: entry.number, onto: action.onto, conflicts: action.conflicts },
     },
   )

@@ -20,7 +20,7 @@ import type { Context } from '../core/context.ts'
 import type { ActionOf, ChosenRecovery } from '../core/recovery-record.ts'
 import { chooseStoredRecovery, failAttemptRecoveries, failOpenRecoveries, recordIntent } from '../core/store-record.ts'
 import { autoFixRefusal } from './auto-fix.ts'
-import { mergedFirst, startConflictFix } from './conflict-auto-fix.ts'
+import { mergedFirst, requeueOnNewerBase, startConflictFix } from './conflict-auto-fix.ts'
 import { dropUnusedRunRef, publishesRunRefs } from './run-refs.ts'
 import { goalHead, type MergeAttempt } from './merge-attempt.ts'
 
@@ -86,7 +86,7 @@ export const escalateUnmergeable = async (landing: MergeAttempt, diagnosis: Diag
 }
 
 /** Requeues the task: the next run begins on the newer base, with the old diff as context. */
-const runAgain = async (landing: MergeAttempt, chosen: ChosenRecovery): Promise<void> => {
+const runAgain = async (landing: MergeAttempt, chosen: ChosenRecovery, conflicts: readonly string[]): Promise<void> => {
   const { context, goal, task, run } = landing
   const { evidence } = chosen.diagnosis
   await context.db.transaction(async (tx) => {
@@ -94,8 +94,7 @@ const runAgain = async (landing: MergeAttempt, chosen: ChosenRecovery): Promise<
     await recordIntent(context, tx, run, chosen)
     await takeOut(tx, landing, evidence)
     const current = (await getTask(tx, task.id)) ?? task
-    const payload = { reason: 'conflict_requeue', evidence }
-    mustSucceed(await moveTask(tx, current, 'conflicted', { runId: run.id, payload }))
+    await requeueOnNewerBase(tx, current, { runId: run.id, conflicts, evidence })
   })
   context.at('recovery-intended')
   if (publishesRunRefs(context, goal)) await dropUnusedRunRef(context, run.id)
@@ -139,7 +138,7 @@ export const handleMergeConflict = async (
   if (step.kind !== 'recover') return escalateUnmergeable(landing, diagnosis)
   const { action } = step
   if (action.type === 'solve_conflict') return leaveToAutoFix(landing, { diagnosis, step: { ...step, action } }, output)
-  await runAgain(landing, { diagnosis, step })
+  await runAgain(landing, { diagnosis, step }, found.conflicts)
 }
 
 /** The end of what the failed check printed, for the agent that corrects the work. */
