@@ -63,7 +63,7 @@ export interface Oracle {
 
 interface Facts {
   world: World
-  /** Goals that were paused and tasks that asked a person: they gave their areas away, and others may be at work there when they go on. */
+  /** Goals that were paused or cancelled and tasks that asked a person: they gave their areas away, and others may be at work there when they go on. */
   gaveAreas: Set<string>
   /** When a row was seen first, by the world's own clock. */
   recoverySeen: Map<string, number>
@@ -670,7 +670,7 @@ export const createOracle = (world: World): Oracle => {
       if (look.changes.every(({ table }) => table === 'lease')) return
       checkEvents(world, look)
       for (const { type, goalId, taskId } of look.events) {
-        if (type === 'goal.paused' && goalId !== null) facts.gaveAreas.add(goalId)
+        if ((type === 'goal.paused' || type === 'goal.cancelled') && goalId !== null) facts.gaveAreas.add(goalId)
         if (type === 'task.escalated' && taskId !== null) facts.gaveAreas.add(taskId)
       }
       checkOwners(facts)
