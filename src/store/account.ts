@@ -45,15 +45,14 @@ const recordAvailable = async (tx: Queryable, rows: object[], reason: string): P
     await appendEvent(tx, { type: 'account.available', payload: { account, harnesses, reason } })
 }
 
-/** Whether a limit has reset. Asked first, because a pass in which none has must write nothing. */
-export const hasEndedLimit = async (db: Queryable): Promise<boolean> =>
-  (await firstRow(db, sql`select 1 from account_limit where until <= unstuck_now() limit 1`)) !== undefined
+/** The condition of a limit that has reset. */
+export const endedLimit = 'until <= unstuck_now()'
 
 /** Deletes limits that have reset. */
 export const dropEndedLimits = async (tx: Queryable): Promise<void> =>
   recordAvailable(
     tx,
-    await tx.query<object>(sql`delete from account_limit where until <= unstuck_now() returning *`),
+    await tx.query<object>({ text: `delete from account_limit where ${endedLimit} returning *`, values: [] }),
     'the limit has reset',
   )
 

@@ -47,16 +47,22 @@ const camel = (name: string): string => {
   return made
 }
 
-/** A row with its column names in camelCase. Timestamps arrive as Date, jsonb as values. */
-export const fromRow = <T>(row: object): T => {
+/** A row with its column names in camelCase, apart from the columns to leave out. Timestamps arrive as Date, jsonb as values. */
+export const fromRow = <T>(row: object, without?: ReadonlySet<string>): T => {
   const read: Record<string, unknown> = {}
   const named = row as Record<string, unknown>
-  for (const name of Object.keys(row)) read[camel(name)] = named[name]
+  for (const name of Object.keys(row)) if (without?.has(name) !== true) read[camel(name)] = named[name]
   return read as T
 }
 
 export const firstRow = async <Row>(db: Queryable, statement: Sql): Promise<Row | undefined> =>
   (await db.query<Row>(statement))[0]
+
+/**
+ * Whether there is such a row, as an expression. `exists` is planned for a row that is found soon: where there is none, and the store has no
+ * statistics (PGlite gathers none by itself), it reads the whole table instead of the index.
+ */
+export const isThere = (from: string, where: string): string => `(select count(*) from ${from} where ${where}) > 0`
 
 /**
  * Whether an error is the store's and not the work's: its connection broke, or the server ended this transaction to

@@ -25,12 +25,9 @@ export interface StoredEvent {
  */
 export const appendEvent = async (db: Queryable, event: NewEvent): Promise<void> => {
   await db.query(sql`
-    with written as (
-      insert into event (type, goal_id, task_id, run_id, payload)
-      values (${event.type}, ${event.goalId ?? null}, ${event.taskId ?? null}, ${event.runId ?? null}, ${json(event.payload ?? {})}::jsonb)
-      returning id
-    )
-    select pg_notify(current_schema()::text, current_setting('application_name')) from written`)
+    insert into event (type, goal_id, task_id, run_id, payload)
+    values (${event.type}, ${event.goalId ?? null}, ${event.taskId ?? null}, ${event.runId ?? null}, ${json(event.payload ?? {})}::jsonb)
+    returning pg_notify(current_schema()::text, current_setting('application_name'))`)
 }
 
 /** Events of a type in the last day: how many, and the last one. */

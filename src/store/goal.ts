@@ -197,17 +197,22 @@ export const resetGoalSpend = async (db: Queryable, id: string): Promise<void> =
   await db.query(sql`update goal set spend = '{"tokens": 0, "costUsd": 0, "seconds": 0}'::jsonb where id = ${id}`)
 }
 
+/** The condition of `halfCancelledGoals`, with the parameter that has its seconds. */
+export const halfCancelled = (afterSeconds: `$${number}`): string =>
+  `state = 'cancelled' and changed_at <= unstuck_now() - make_interval(secs => ${afterSeconds}::float8)
+    and (exists (select 1 from task where task.goal_id = goal.id and task.state in ('queued', 'failed', 'blocked'))
+      or exists (select 1 from escalation where escalation.goal_id = goal.id and escalation.state = 'pending'))`
+
 /**
  * Cancelled goals that still have open tasks or questions: a cancel was interrupted between its two transactions, at
  * least `afterSeconds` ago.
  */
 export const halfCancelledGoals = async (db: Queryable, afterSeconds: number): Promise<string[]> =>
   (
-    await db.query<{ id: string }>(sql`
-      select id from goal where state = 'cancelled' and changed_at <= unstuck_now() - make_interval(secs => ${afterSeconds}::float8)
-        and (exists (select 1 from task where task.goal_id = goal.id and task.state in ('queued', 'failed', 'blocked'))
-          or exists (select 1 from escalation where escalation.goal_id = goal.id and escalation.state = 'pending'))
-      order by id`)
+    await db.query<{ id: string }>({
+      text: `select id from goal where ${halfCancelled('$1')} order by id`,
+      values: [afterSeconds],
+    })
   ).map(({ id }) => id)
 
 /** Of every goal that has not ended. */

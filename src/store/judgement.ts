@@ -150,20 +150,26 @@ export interface Judge {
   working: readonly string[]
 }
 
+/** Whether the wait of a judgement is over or its claim has expired, or was left by this engine; with the parameter that names the engine. */
+export const dueClaim = (engineId: `$${number}`): string =>
+  `(judgement.state = 'waiting' and judgement.retry_at <= unstuck_now()
+    or judgement.state = 'claimed' and (judgement.expires_at <= unstuck_now() or judgement.engine_id = ${engineId}))`
+
 /**
  * Judgements that a reviewer has to be asked about again: their wait is over, or their claim has expired. A claim of this engine that it
  * does not work on was left by a crash.
  */
 export const dueJudgements = async (db: Queryable, { engineId, working }: Judge): Promise<Judgement[]> =>
   (
-    await db.query<object>(sql`select judgement.* from judgement join task on task.id = judgement.task_id
+    await db.query<object>({
+      text: `select judgement.* from judgement join task on task.id = judgement.task_id
       join goal on goal.id = judgement.goal_id join run on run.id = judgement.run_id
       where goal.state = 'active' and task.block_reason = 'awaiting_judge' and run.epoch > task.count_from_epoch
         and run.number = (select max(other.number) from run other where other.task_id = task.id and other.state = 'success')
-        and not judgement.id in (select jsonb_array_elements_text(${json(working)}::jsonb))
-        and (judgement.state = 'waiting' and judgement.retry_at <= unstuck_now()
-          or judgement.state = 'claimed' and (judgement.expires_at <= unstuck_now() or judgement.engine_id = ${engineId}))
-      order by judgement.number`)
+        and not judgement.id in (select jsonb_array_elements_text($1::jsonb)) and ${dueClaim('$2')}
+      order by judgement.number`,
+      values: [json(working), engineId],
+    })
   ).map(readJudgement)
 
 /** Claims a judgement again, with a higher version. Undefined = another judge was first. */

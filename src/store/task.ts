@@ -33,35 +33,21 @@ import { freeAreas, lockGoal, moveDependents, refreshReady } from './goal.ts'
 import { pathsGrantedTo } from './path-grant.ts'
 import { resolveAutoFix } from './recovery.ts'
 
-type TaskRow = Omit<Task, 'place' | 'retry'> & {
+interface TaskRow {
   state: TaskState
-  blockReason: string | null
-  retryAt: Date | null
-  retry: object | null
-  /** The areas in the database's form, and the position in the queue: useless outside a statement. */
-  span: unknown
-  rank: number
-  /** See store/due-tasks.ts. */
-  watchedAt: Date | null
+  block_reason: string | null
+  retry_at: Date | null
+  retry: Omit<Retry, 'at'> | null
 }
 
+/** What a task has in another form, and what is useless outside a statement: the areas in the database's form, and the position in the queue. */
+const columnsOnly = new Set(['state', 'block_reason', 'retry_at', 'retry', 'span', 'rank', 'watched_at'])
+
 export const readTask = (row: object): Task => {
-  const {
-    state,
-    blockReason,
-    retryAt,
-    retry,
-    span: _span,
-    rank: _rank,
-    watchedAt: _watchedAt,
-    ...rest
-  } = fromRow<TaskRow>(row)
+  const { state, block_reason: blockReason, retry_at: at, retry } = row as TaskRow
+  const fields = fromRow<Omit<Task, 'status' | 'retry'>>(row, columnsOnly)
   const status = statusOf(state, readBlockReason(blockReason))
-  return {
-    ...rest,
-    status,
-    retry: retry === null || retryAt === null ? null : { ...(retry as Omit<Retry, 'at'>), at: retryAt },
-  }
+  return Object.assign(fields, { status, retry: retry === null || at === null ? null : { ...retry, at } })
 }
 
 export type NewTask = Pick<

@@ -4,7 +4,7 @@
  */
 import type { EngineState } from '../domain/engine.ts'
 import type { ProcessIdentity } from '../platform/process.ts'
-import { fromRow, firstRow, sql, type Queryable } from './db.ts'
+import { fromRow, firstRow, isThere, sql, type Queryable } from './db.ts'
 
 /** The engine behind an agent; null fields = there is none (any more). */
 export interface EngineVitals {
@@ -49,31 +49,62 @@ export interface Vitals {
 const engineColumns = `agent.engine_id, engine.state as engine_state, extract(epoch from unstuck_now() - engine.heartbeat_at)::float8 as silent, engine.ttl_seconds,
   case when engine.id is null then null else jsonb_build_object('host', engine.host, 'bootId', engine.boot_id, 'pid', engine.pid, 'startTime', engine.start_time) end as engine`
 
-/** What is found in each, as lists of one row. */
-const lists: Record<keyof Vitals, string> = {
-  leases: `select lease.task_id, lease.run_id, lease.agent_id, lease.epoch,
-      extract(epoch from unstuck_now() - lease.expires_at)::float8 as expired,
-      run.state = 'running' and task.state = 'running' as used, run.launches -> -1 -> 'shim' as shim, ${engineColumns}
-    from lease join run on run.id = lease.run_id join task on task.id = lease.task_id
-    join agent on agent.id = lease.agent_id left join engine on engine.id = agent.engine_id
-    where lease.expires_at < unstuck_now() or run.state <> 'running' or task.state <> 'running' order by lease.task_id`,
-  unleased: `select run.id as run_id, run.task_id, extract(epoch from unstuck_now() - run.started_at)::float8 as seconds, ${engineColumns}
-    from run left join agent on agent.id = run.agent_id left join engine on engine.id = agent.engine_id
-    where run.state = 'running' and not exists (select 1 from lease where lease.run_id = run.id)
-      and run.started_at < unstuck_now() - make_interval(secs => $1::float8) order by run.id`,
-  orphans: `select task.id as task_id, extract(epoch from unstuck_now() - task.changed_at)::float8 as seconds from task
-    where state = 'running' and not exists (select 1 from run where run.task_id = task.id and run.state = 'running')
-      and changed_at < unstuck_now() - make_interval(secs => $1::float8) order by task.id`,
-  engines: `select ${engineColumns.replaceAll('agent.engine_id', 'engine.id as engine_id')},
+interface List {
+  columns: string
+  /** What decides whether a row is one. `$1` = the seconds that a renewal takes. */
+  from: string
+  where: string
+  /** Joins that bring more columns and no other rows. */
+  more?: string
+  order: string
+}
+
+const lists: Record<keyof Vitals, List> = {
+  leases: {
+    columns: `lease.task_id, lease.run_id, lease.agent_id, lease.epoch, extract(epoch from unstuck_now() - lease.expires_at)::float8 as expired,
+      run.state = 'running' and task.state = 'running' as used, run.launches -> -1 -> 'shim' as shim, ${engineColumns}`,
+    from: 'lease join run on run.id = lease.run_id join task on task.id = lease.task_id',
+    more: 'join agent on agent.id = lease.agent_id left join engine on engine.id = agent.engine_id',
+    where: `lease.expires_at < unstuck_now() or run.state <> 'running' or task.state <> 'running'`,
+    order: 'lease.task_id',
+  },
+  unleased: {
+    columns: `run.id as run_id, run.task_id, extract(epoch from unstuck_now() - run.started_at)::float8 as seconds, ${engineColumns}`,
+    from: 'run',
+    more: 'left join agent on agent.id = run.agent_id left join engine on engine.id = agent.engine_id',
+    where: `run.state = 'running' and not exists (select 1 from lease where lease.run_id = run.id)
+      and run.started_at < unstuck_now() - make_interval(secs => $1::float8)`,
+    order: 'run.id',
+  },
+  orphans: {
+    columns: 'task.id as task_id, extract(epoch from unstuck_now() - task.changed_at)::float8 as seconds',
+    from: 'task',
+    where: `state = 'running' and not exists (select 1 from run where run.task_id = task.id and run.state = 'running')
+      and changed_at < unstuck_now() - make_interval(secs => $1::float8)`,
+    order: 'task.id',
+  },
+  engines: {
+    columns: `${engineColumns.replaceAll('agent.engine_id', 'engine.id as engine_id')},
       (select count(*)::int from lease join agent on agent.id = lease.agent_id where agent.engine_id = engine.id) as leases,
       (select count(*)::int from lease join agent on agent.id = lease.agent_id where agent.engine_id = engine.id and lease.expires_at < unstuck_now()) as expired_leases,
       not exists (select 1 from pg_stat_activity a where a.application_name = engine.session
-        and a.state_change > clock_timestamp() - make_interval(secs => engine.ttl_seconds)) as mute
-    from engine where state <> 'offline' and heartbeat_at < unstuck_now() - make_interval(secs => ttl_seconds) order by id`,
+        and a.state_change > clock_timestamp() - make_interval(secs => engine.ttl_seconds)) as mute`,
+    from: 'engine',
+    where: `state <> 'offline' and heartbeat_at < unstuck_now() - make_interval(secs => ttl_seconds)`,
+    order: 'id',
+  },
 }
 
+/** Whether any of them is there. */
+export const signs = Object.values(lists)
+  .map(({ from, where }) => isThere(from, where))
+  .join(' or ')
+
 const vitals = `select ${Object.entries(lists)
-  .map(([name, text]) => `(select coalesce(jsonb_agg(found), '[]') from (${text}) as found) as ${name}`)
+  .map(([name, { columns, from, more = '', where, order }]) => {
+    const found = `select ${columns} from ${from} ${more} where ${where} order by ${order}`
+    return `(select coalesce(jsonb_agg(found), '[]') from (${found}) as found) as ${name}`
+  })
   .join(', ')}`
 
 /**

@@ -14,6 +14,7 @@ import { parseDatabaseUrl } from '../../src/store/postgres-location.ts'
 import { finishRun } from '../../src/store/run.ts'
 import { listTasks, moveTask } from '../../src/store/task.ts'
 import { exerciseStore } from '../store/exercise.ts'
+import { exerciseDue } from '../store/exercise-due.ts'
 import { engineOf, exerciseEngines } from '../store/exercise-engines.ts'
 import { exerciseGrants } from '../store/exercise-grants.ts'
 import { exerciseMigration } from '../store/exercise-migration.ts'
@@ -61,6 +62,8 @@ const until = async (what: string, holds: () => boolean | Promise<boolean>): Pro
 const waiting = sql`select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
 
 describe('granted and learned paths on PostgreSQL', () => exerciseGrants(() => openMigrated()))
+
+describe('what is due on PostgreSQL', () => exerciseDue(() => openMigrated()))
 describe('PostgreSQL', () => exerciseStore(() => openMigrated()))
 describe('engines on PostgreSQL', () => exerciseEngines(() => openMigrated()))
 describe('an older store on PostgreSQL', () =>

@@ -121,12 +121,12 @@ it('leaves its goal to a person when one is asked about the task that corrects i
   const { store, contextOf } = opened
   const context = { ...contextOf(), ports: { git: { readRef: async () => null } } } as unknown as Context
   await succeed(fix)
-  await runCycle(context, new Map())
+  await runCycle(context, new Map(), { limits: false, tasks: false })
   expect((await getGoal(store.db, goal))?.state).toBe('active')
   await store.db.transaction(async (tx) =>
     mustSucceed(await moveTask(tx, (await getTask(tx, fix)) as Task, 'escalated')),
   )
-  await runCycle(context, new Map())
+  await runCycle(context, new Map(), { limits: false, tasks: false })
   expect((await getGoal(store.db, goal))?.state).toBe('awaiting_human')
 })
 

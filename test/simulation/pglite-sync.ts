@@ -179,6 +179,10 @@ export const openPlainStore = async (): Promise<SyncStore> => {
   )
   // Nothing here outlives the process; those that refer to others come first.
   for (const table of tables) await pg.exec(`alter table ${table} set unlogged`)
+  // The product's own looks at a setting as well, and PostgreSQL calls it for every row instead of taking it as a part of the statement.
+  await pg.exec(
+    'create or replace function unstuck_now() returns timestamptz language sql stable as $$ select statement_timestamp() $$',
+  )
   const known = new Map<string, Prepared>()
   let now = Date.UTC(2026, 0, 1)
   let inBlock = false

@@ -10,7 +10,7 @@ import { proposalFlow } from '../../src/domain/recovery-proposal.ts'
 import { runFlow, runPhases } from '../../src/domain/run.ts'
 import { blockReasons, roles, taskStates } from '../../src/domain/task.ts'
 import { cancelChoice, retryChoice } from '../../src/runtime/core/choices.ts'
-import { dropEndedLimits, hasEndedLimit, liftLimits, limitAccount, limitedAccounts } from '../../src/store/account.ts'
+import { dropEndedLimits, liftLimits, limitAccount, limitedAccounts } from '../../src/store/account.ts'
 import { listAgents } from '../../src/store/agent.ts'
 import { claimTask, isTaskReady } from '../../src/store/claim.ts'
 import { mustSucceed, firstRow, sql, type Db, type Queryable } from '../../src/store/db.ts'
@@ -335,16 +335,13 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       const [soon, late] = [at(1), at(5)]
       for (const until of [soon, late, soon]) await db.transaction((tx) => limitAccount(tx, { ...limit, until }, 'g'))
       expect(await limitedAccounts(db)).toMatchObject([{ account: 'claude:1', until: late, harnesses: ['claude'] }])
-      expect(await hasEndedLimit(db)).toBe(false)
       await db.transaction(dropEndedLimits)
       expect(await limitedAccounts(db)).toHaveLength(1)
       const later = new Date(late.getTime() + 1000).toISOString()
       await db.transaction(async (tx) => {
         await tx.query(sql`select set_config('unstuck.now', ${later}, true)`)
         expect(await limitedAccounts(tx)).toEqual([])
-        expect(await hasEndedLimit(tx)).toBe(true)
         await dropEndedLimits(tx)
-        expect(await hasEndedLimit(tx)).toBe(false)
         await dropEndedLimits(tx)
       })
       expect((await typesOf(db)).filter((type) => type === 'account.available')).toHaveLength(1)

@@ -12,6 +12,7 @@ import { migrate, migrations } from '../../src/store/migrate.ts'
 import { openPglite, type PgliteDb } from '../../src/store/pglite.ts'
 import { loadTemplate } from '../../src/store/template.ts'
 import { exerciseMigration } from './exercise-migration.ts'
+import { exerciseDue } from './exercise-due.ts'
 import { exerciseGrants } from './exercise-grants.ts'
 import { exerciseStore } from './exercise.ts'
 
@@ -21,6 +22,8 @@ const emptySchema = 'drop schema public cascade; create schema public'
 
 describe('PGlite', () => exerciseStore(open))
 describe('granted and learned paths on PGlite', () => exerciseGrants(open))
+
+describe('what is due on PGlite', () => exerciseDue(open))
 describe('an older store on PGlite', () =>
   exerciseMigration(async () => {
     const db = await open()

@@ -6,9 +6,10 @@ import { landCommand } from '../landing/goal-branch.ts'
 import type { Goal } from '../../domain/goal.ts'
 import { waitsForAutoFix } from '../../domain/rework.ts'
 import type { Task } from '../../domain/task.ts'
-import { dropEndedLimits, hasEndedLimit } from '../../store/account.ts'
+import { dropEndedLimits } from '../../store/account.ts'
 import { messageOf } from '../../errors.ts'
 import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
+import type { DueWork } from '../../store/due.ts'
 import { getGoal, listLiveGoals, moveGoal } from '../../store/goal.ts'
 import { givenUpTasks } from '../../store/requeue.ts'
 import { listTasks, moveTask } from '../../store/task.ts'
@@ -177,9 +178,13 @@ const reportFailure = async (
 }
 
 /** One pass over every live goal: takes the steps that belong to no run or merge. */
-export const runCycle = async (context: Context, polls: TargetPolls): Promise<void> => {
-  if (await hasEndedLimit(context.db)) await context.db.transaction(dropEndedLimits)
-  await requeueDue(context, pathDecisions)
+export const runCycle = async (
+  context: Context,
+  polls: TargetPolls,
+  due: Pick<DueWork, 'limits' | 'tasks'>,
+): Promise<void> => {
+  if (due.limits) await context.db.transaction(dropEndedLimits)
+  if (due.tasks) await requeueDue(context, pathDecisions)
   const tipOf = cachedTips(context)
   for (const goal of await listLiveGoals(context.db)) {
     const poll = targetPollOf(polls, goal)

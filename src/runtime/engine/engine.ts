@@ -15,6 +15,7 @@ import { getGoal } from '../../store/goal.ts'
 import { cancelGraceSeconds, finishCancels } from '../people/commands.ts'
 import { LeadershipLostError } from '../../store/leader.ts'
 import { requestRunStop, getRun, listRuns, runsOfEngine } from '../../store/run.ts'
+import { readDue, type DueWork } from '../../store/due.ts'
 import { secondsToNextRetry } from '../../store/due-tasks.ts'
 import { getTask } from '../../store/task.ts'
 import { sendHeartbeat, startHeartbeat } from './heartbeat.ts'
@@ -104,6 +105,14 @@ interface Loop {
   exporter: SideJob
 }
 
+const whatIsDue = (context: Context, engineId: string): Promise<DueWork> => {
+  const { lease, requeue } = context.config()
+  return readDue(context.db, {
+    ...{ renewSeconds: renewIntervalMs(lease.ttlSeconds) / 1000, watchSeconds: requeue.blockedSeconds },
+    ...{ cancelSeconds: cancelGraceSeconds, engineId },
+  })
+}
+
 /**
  * The leader's part of a pass. The reaper comes first, so that tasks of dead owners are free before anything else is
  * decided.
@@ -112,15 +121,16 @@ const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
   const { engineId, gracePeriod, merger, reviewer, notifier, polls, runJobs } = parts
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
   notifier.start(context)
-  if (gracePeriod.isOver()) await reapAll(context, { engineId, liveness })
+  const due = await whatIsDue(context, engineId)
+  if (due.owners && gracePeriod.isOver()) await reapAll(context, { engineId, liveness })
   // While the repository is missing (an unmounted disk), goals and merges would fail without a fault of their own.
   if (await detectReplacedRepository(context)) {
-    await judgeRuns(context)
-    reviewer.start(context)
+    const wereUnjudged = await judgeRuns(context)
+    if (wereUnjudged || due.judgements) reviewer.start(context)
     merger.start(context)
-    await runCycle(context, polls)
+    await runCycle(context, polls, due)
   }
-  await finishCancels(context, cancelGraceSeconds)
+  if (due.cancels) await finishCancels(context, cancelGraceSeconds)
   await runJobs(context)
 }
 

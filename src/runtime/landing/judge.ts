@@ -179,11 +179,12 @@ const judgeOne = async (context: Context, seen: Run): Promise<void> => {
 
 /**
  * Judges every successful run that has no judgement yet, apart from those that a reviewer looks at, unless a person switched the judge
- * off.
+ * off. Returns whether there were any.
  */
-export const judgeRuns = async (context: Context): Promise<void> => {
+export const judgeRuns = async (context: Context): Promise<boolean> => {
   const runs = await unjudgedRuns(context.db)
-  if (runs.length === 0 || !(await judgeWorks(context))) return
+  if (runs.length === 0) return false
+  if (!(await judgeWorks(context))) return true
   for (const run of runs) {
     try {
       await judgeOne(context, run)
@@ -195,4 +196,5 @@ export const judgeRuns = async (context: Context): Promise<void> => {
       )
     }
   }
+  return true
 }
