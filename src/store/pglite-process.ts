@@ -6,6 +6,7 @@
  * The process opens the folder on the first message and ends with the channel, because then its engine is gone.
  */
 import { PGlite } from '@electric-sql/pglite'
+import { createStatements, type Statements } from './prepared.ts'
 
 export interface PgliteOpening {
   /** Null = in memory. */
@@ -34,12 +35,12 @@ const open = ({ dataDir, template }: PgliteOpening): Promise<PGlite> =>
     parsers: { 20: Number },
   })
 
-const handle = async (db: PGlite, request: PgliteRequest): Promise<unknown> => {
+const handle = async (db: PGlite, statements: Statements, request: PgliteRequest): Promise<unknown> => {
   switch (request.kind) {
     case 'query':
-      return (await db.query(request.text, request.values)).rows
+      return statements.query(request.text, request.values)
     case 'script':
-      await db.exec(request.text)
+      await statements.script(request.text)
       return null
     case 'dump':
       return new Uint8Array(await (await db.dumpDataDir('gzip')).arrayBuffer())
@@ -59,8 +60,9 @@ const reply = (message: PgliteReply): void => void process.send?.(message)
 
 const serve = async (opening: PgliteOpening): Promise<void> => {
   const db = await open(opening)
+  const statements = createStatements(db)
   process.on('message', (request: PgliteRequest) => {
-    handle(db, request).then(
+    handle(db, statements, request).then(
       (result) => reply({ id: request.id, result }),
       (error: unknown) => reply({ id: request.id, error: portable(error) }),
     )
