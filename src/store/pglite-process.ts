@@ -6,7 +6,7 @@
  * The process opens the folder on the first message and ends with the channel, because then its engine is gone.
  */
 import { PGlite } from '@electric-sql/pglite'
-import { createStatements, type Statements } from './prepared.ts'
+import { createStatements, type Statements } from './prepared-statements.ts'
 
 export interface PgliteOpening {
   /** Null = in memory. */

@@ -1,6 +1,6 @@
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createStatements, type Statements } from '../../src/store/prepared.ts'
+import { createStatements, type Statements } from '../../src/store/prepared-statements.ts'
 
 let db: PGlite
 let statements: Statements
