@@ -1,5 +1,5 @@
 /** A task whose finished work is corrected by another one: however that one ends, its parent has a next step. */
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { Run } from '../../src/domain/run.ts'
 import type { Task, TaskStatus } from '../../src/domain/task.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
@@ -16,10 +16,11 @@ import { failure, openRequeueStore, type RequeueStore } from './requeue-store.ts
 
 let opened: RequeueStore
 let runs = 0
-beforeEach(async () => {
+beforeAll(async () => {
   opened = await openRequeueStore()
 })
-afterEach(() => opened.close())
+afterAll(() => opened.close())
+beforeEach(() => opened.reset())
 
 /** A run of the task that succeeds, so that the judge has the task. */
 const succeed = async (id: string): Promise<Run> => {

@@ -1,5 +1,5 @@
 /** Finished work that conflicts: a new task solves it, else the work is done again, else one question; no entry is lost on the way. */
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { MergeEntry } from '../../src/domain/merge.ts'
 import type { Run } from '../../src/domain/run.ts'
 import type { Task } from '../../src/domain/task.ts'
@@ -22,10 +22,11 @@ import { openRequeueStore, type RequeueStore } from './requeue-store.ts'
 
 let opened: RequeueStore
 let count = 0
-beforeEach(async () => {
+beforeAll(async () => {
   opened = await openRequeueStore()
 })
-afterEach(() => opened.close())
+afterAll(() => opened.close())
+beforeEach(() => opened.reset())
 
 const base = 'b'.repeat(40)
 const other = { commit: 'd'.repeat(40), parent: base, subject: 'Change it first', trailers: {} }

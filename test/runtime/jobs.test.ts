@@ -1,5 +1,5 @@
 /** The periodic jobs of the leader, the switch of the judge, and what is wrong with the whole: on a real store. */
-import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { anomaliesOf, watchAnomalies } from '../../src/runtime/engine/anomalies.ts'
 import { createJobs, periodicJobs, type PeriodicJob } from '../../src/runtime/engine/jobs.ts'
@@ -19,12 +19,15 @@ let opened: RequeueStore
 let context: Context
 let runs = 0
 let elapsed = 0
-beforeEach(async () => {
+beforeAll(async () => {
   opened = await openRequeueStore()
+})
+afterAll(() => opened.close())
+beforeEach(async () => {
+  await opened.reset()
   elapsed = 0
   context = { ...opened.contextOf(), clock: { elapsed: () => elapsed } as Context['clock'] }
 })
-afterEach(() => opened.close())
 
 const types = async (): Promise<string[]> =>
   (await readEvents(opened.store.db, { after: 0, limit: 1000 })).map(({ type }) => type)

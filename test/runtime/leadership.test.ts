@@ -1,5 +1,5 @@
 /** A leader that is overtaken between its look at a goal and the step that follows moves no branch of the user's. */
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { configSchema } from '../../src/config-schema.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { runCycle } from '../../src/runtime/engine/cycle.ts'
@@ -9,10 +9,11 @@ import { fencedByTerm, LeadershipLostError, becomeLeader } from '../../src/store
 import { openTestStore, type Store } from './store.ts'
 
 let store: Store
-beforeEach(async () => {
+beforeAll(async () => {
   store = await openTestStore()
 })
-afterEach(() => store.close())
+afterAll(() => store.close())
+beforeEach(() => store.reset())
 
 /** Looks once at a finished goal that lands by itself; `meanwhile` happens after the look. */
 const look = async (meanwhile: () => Promise<unknown>): Promise<{ moved: string[]; error: unknown; state: string }> => {

@@ -1,5 +1,5 @@
 /** Tasks that wait for a link: only their owner ends the wait, and a person is asked when it takes too long. */
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { awaitLink, linkTask } from '../../src/runtime/people/link-task.ts'
 import { retryTask } from '../../src/runtime/people/commands.ts'
 import { sql } from '../../src/store/db.ts'
@@ -9,10 +9,11 @@ import { insertTasks } from '../../src/store/task.ts'
 import { openRequeueStore, type RequeueStore } from './requeue-store.ts'
 
 let opened: RequeueStore
-beforeEach(async () => {
+beforeAll(async () => {
   opened = await openRequeueStore()
 })
-afterEach(() => opened.close())
+afterAll(() => opened.close())
+beforeEach(() => opened.reset())
 
 const parked = async (): Promise<string> => {
   const { tasks } = await opened.newGoal()

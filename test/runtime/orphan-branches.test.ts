@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { realPorts } from '../../src/runtime/core/ports.ts'
 import { removeOrphanBranches, forgetOrphanBranch, recordOrphanBranch } from '../../src/runtime/goal/orphan-branches.ts'
@@ -15,8 +15,12 @@ let top: string
 let context: Context
 let head: string
 
-beforeEach(async () => {
+beforeAll(async () => {
   store = await openTestStore()
+})
+afterAll(() => store.close())
+beforeEach(async () => {
+  await store.reset()
   top = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-unborn-')))
   user(top, 'init', '--quiet', '--initial-branch=main')
   put(top, { 'a.txt': 'a' })
@@ -33,7 +37,6 @@ beforeEach(async () => {
   } as unknown as Context
 })
 afterEach(async () => {
-  await store.close()
   rmSync(top, { recursive: true, force: true })
 })
 

@@ -1,5 +1,5 @@
 /** A goal that could not be landed: what is to be done again must be off its branch before anything of it starts. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Goal } from '../../src/domain/goal.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { isLandingRetryDue, refuseLanding } from '../../src/runtime/landing/refused-landing.ts'
@@ -11,12 +11,15 @@ import { openTestStore, type Store } from './store.ts'
 
 let store: Store
 let context: Context
-beforeEach(async () => {
+beforeAll(async () => {
   store = await openTestStore()
+})
+afterAll(() => store.close())
+beforeEach(async () => {
+  await store.reset()
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
   context = { ...store.context, log }
 })
-afterEach(() => store.close())
 
 const refusal = { reason: 'git-failed', detail: 'git failed', paths: [] }
 const now = async ({ id }: Goal): Promise<Goal> => (await getGoal(store.db, id)) as Goal

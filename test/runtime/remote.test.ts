@@ -1,5 +1,5 @@
 /** Who may push is asked of the store immediately before each push: a holder that lost its place pushes nothing. */
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { AppError } from '../../src/errors.ts'
 import type { Context, RemoteLink } from '../../src/runtime/core/context.ts'
 import { createRemoteLink } from '../../src/runtime/core/remote-link.ts'
@@ -25,8 +25,12 @@ let link: RemoteLink
 let now: number
 let context: Context
 
-beforeEach(async () => {
+beforeAll(async () => {
   store = await openTestStore()
+})
+afterAll(() => store.close())
+beforeEach(async () => {
+  await store.reset()
   pushed = []
   meanwhile = async () => undefined
   answer = async () => ({ kind: 'done' })
@@ -54,7 +58,6 @@ beforeEach(async () => {
     stopping: new AbortController().signal,
   } as unknown as Context
 })
-afterEach(() => store.close())
 
 const session = async (): Promise<RunContext> => {
   const { goal, tasks } = await store.goal()

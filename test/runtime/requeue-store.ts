@@ -50,6 +50,7 @@ export interface RequeueStore {
   newGoal: (count?: number, commands?: string[]) => Promise<{ goal: string; tasks: string[] }>
   payloads: (taskId: string, type: string) => Promise<Record<string, unknown>[]>
   causes: (taskId: string) => Promise<string[]>
+  reset: () => Promise<void>
   close: () => Promise<void>
 }
 
@@ -63,7 +64,7 @@ export const openRequeueStore = async (): Promise<RequeueStore> => {
       stopping: new AbortController().signal,
     }) as unknown as Context
   return {
-    ...{ store, contextOf, close: () => store.close() },
+    ...{ store, contextOf, reset: () => store.reset(), close: () => store.close() },
     pass: (requeue = {}, decide = nothing) => requeueDue(contextOf(db, requeue), decide),
     fail: async (id, meta, trigger = 'rework_needed') => {
       const runId = `r-${(runs += 1)}`

@@ -1,5 +1,5 @@
 /** Tasks whose wait is over, on a real store: each decision is one transaction, and what a person does in between counts. */
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { requeueDue } from '../../src/runtime/engine/requeue.ts'
 import { retryGoal, retryTask } from '../../src/runtime/people/commands.ts'
 import { sql, type Db } from '../../src/store/db.ts'
@@ -11,11 +11,14 @@ import { everything, failure, nothing, openRequeueStore, strayed, type RequeueSt
 let opened: RequeueStore
 let store: RequeueStore['store']
 let { contextOf, pass, fail, newGoal, payloads, causes } = {} as RequeueStore
-beforeEach(async () => {
+beforeAll(async () => {
   opened = await openRequeueStore()
+})
+afterAll(() => opened.close())
+beforeEach(async () => {
+  await opened.reset()
   ;({ store, contextOf, pass, fail, newGoal, payloads, causes } = opened)
 })
-afterEach(() => opened.close())
 
 it('a task starts again with corrected checks, and keeps what was asked for', async () => {
   const { tasks } = await newGoal(1, ['npm test', 'npm run lint'])

@@ -1,5 +1,5 @@
 /** Tasks before the judge, on a real store: whatever is lost on the way, the task has a next step, and no verdict is given twice. */
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { Run } from '../../src/domain/run.ts'
 import type { Task } from '../../src/domain/task.ts'
 import { claimTask } from '../../src/store/claim.ts'
@@ -15,10 +15,11 @@ import { failure, openRequeueStore, type RequeueStore } from './requeue-store.ts
 
 let opened: RequeueStore
 let runs = 0
-beforeEach(async () => {
+beforeAll(async () => {
   opened = await openRequeueStore()
 })
-afterEach(() => opened.close())
+afterAll(() => opened.close())
+beforeEach(() => opened.reset())
 
 const head = 'a'.repeat(40)
 

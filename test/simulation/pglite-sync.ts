@@ -6,38 +6,8 @@ import { setFlagsFromString } from 'node:v8'
 import { PGlite } from '@electric-sql/pglite'
 import { migrations } from '../../src/store/migrate.ts'
 import type { Sql } from '../../src/store/db.ts'
+import { tables } from '../support/tables.ts'
 import { remembering } from './remembered.ts'
-
-/** In the order in which they refer to each other. */
-export const tables = [
-  'event',
-  'notification_button',
-  'notification_delivery',
-  'notification',
-  'goal_export',
-  'requeue',
-  'path_grant_use',
-  'path_grant',
-  'learned_path',
-  'account_limit',
-  'recovery_execution',
-  'config_state',
-  'recovery_proposal',
-  'escalation',
-  'recovery',
-  'judgement',
-  'merge_entry',
-  'area_hold',
-  'lease',
-  'run',
-  'agent',
-  'task',
-  'goal',
-  'engine',
-  'repository_seen',
-  'job',
-  'anomaly',
-] as const
 
 export interface SyncStore {
   query(statement: Sql): object[]

@@ -3,7 +3,8 @@ import { taskEnded } from '../../src/domain/task.ts'
 import { Killed } from './engine.ts'
 import type { FaultKind, Plan } from './plan.ts'
 import { answerOne, cleanUp, giveGoal, happen } from './people.ts'
-import { tables, type SyncStore } from './pglite-sync.ts'
+import { tables } from '../support/tables.ts'
+import type { SyncStore } from './pglite-sync.ts'
 import { createWorld, type Hooks, type BrokenInvariant, type World } from './world.ts'
 
 export interface Outcome {

@@ -10,6 +10,7 @@ import { getGoal, insertGoal, moveGoal } from '../../src/store/goal.ts'
 import type { NewRecovery } from '../../src/store/recovery.ts'
 import { finishRun } from '../../src/store/run.ts'
 import { getTask, insertTasks, moveTask, type NewTask } from '../../src/store/task.ts'
+import { tables } from '../support/tables.ts'
 
 export const taskOf = (goalId: string, number: number, extra: Partial<NewTask> = {}): NewTask => ({
   id: `${goalId}-t${number}`,
@@ -114,9 +115,11 @@ export const recoveryOf = (run: Run, extra: Partial<NewRecovery> = {}): NewRecov
   ...extra,
 })
 
-/** Leaves the schema, empties every table that holds work. */
-export const empty = async (db: Db): Promise<void> => {
-  await db.query(
-    sql`truncate event, goal_export, account_limit, escalation, recovery, merge_entry, lease, run, agent, task, goal, repository_seen restart identity cascade`,
-  )
-}
+/** Leaves the schema, empties every table that holds work. A truncate takes a hundred times as long in an embedded store. */
+export const empty = (db: Db): Promise<void> =>
+  db.transaction(async (tx) => {
+    for (const table of tables) await tx.query({ text: `delete from ${table}`, values: [] })
+    await tx.query(
+      sql`select setval('event_id_seq', 1, false), setval('merge_entry_number_seq', 1, false), setval('judgement_number_seq', 1, false)`,
+    )
+  })
