@@ -575,6 +575,8 @@ export const planted: readonly Planted[] = [
       onStore({
         statement: ({ text, values }) => ({
           text: text
+            // Whether any may be due is asked first.
+            .replace("state in ('claimed', 'waiting') and", '')
             .replace(
               "judgement.state = 'waiting' and",
               "judgement.state = 'decided' or judgement.state = 'waiting' and",
