@@ -67,9 +67,10 @@ export const createStatements = (db: PGlite, planFor = freshFor): Statements => 
     // The messages of two statements must not mix.
     query: (text, values) => db.runExclusive(() => run(text, values)),
     script: async (text) => {
-      await db.exec(text)
-      if (inTransaction.has(text)) return
+      if (inTransaction.has(text)) return void (await db.exec(text))
+      // Also if it fails: a part of it may have been committed.
       known.clear()
+      await db.exec(text)
       await db.exec('deallocate all')
     },
   }

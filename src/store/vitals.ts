@@ -108,8 +108,8 @@ const vitals = `select ${Object.entries(lists)
   .join(', ')}`
 
 /**
- * `renewSeconds`: an inconsistency that lasts longer than this is not a transaction in progress. One statement, because the leader asks
- * in every pass and mostly finds nothing.
+ * `renewSeconds`: an inconsistency that lasts longer than this is not a transaction in progress. One statement, so that all of it is of the
+ * same moment.
  */
 export const readVitals = async (db: Queryable, renewSeconds: number): Promise<Vitals> => {
   const row = await firstRow<Record<keyof Vitals, object[]>>(db, { text: vitals, values: [renewSeconds] })

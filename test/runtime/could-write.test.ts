@@ -13,7 +13,7 @@ import { openPglite } from '../../src/store/pglite.ts'
 import { finishRun, getRun, saveRun } from '../../src/store/run.ts'
 import { loadTemplate } from '../../src/store/template.ts'
 import { claimTask } from '../../src/store/claim.ts'
-import { activeGoal } from '../store/scene.ts'
+import { activeGoal, empty } from '../store/scene.ts'
 
 let db: Db
 let number = 0
@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => db.close())
 beforeEach(async () => {
-  await db.query(sql`truncate goal, engine, agent cascade`)
+  await empty(db)
   const engine = {
     ...{ id: 'e-1', host: 'here', bootId: '', pid: 1, startTime: '', roles: ['executor' as const] },
     ...{ harnesses: [], labels: [], ttlSeconds: 60 },

@@ -34,7 +34,7 @@ export interface Store {
   /** Claims the task and lets its run succeed with this commit, which a person is to approve. */
   hold(id: string, commit: string): Promise<void>
   task(id: string): Promise<Task>
-  /** As it was when it was opened, for the next test: another store takes fifty times as long. */
+  /** As it was when it was opened, for the next test: to open another store takes forty times as long. */
   reset(): Promise<void>
   close(): Promise<void>
 }

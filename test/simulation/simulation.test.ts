@@ -160,6 +160,14 @@ describe('what the simulation found stays mended', () => {
     }
   })
 
+  test('an account whose limit has reset is told free', async () => {
+    const lines: string[] = []
+    const plan = aPlan([aGoal([aTask('t1', ['quota', 'success'])])])
+    const outcome = await runPlan(plan, store, { each: (line) => lines.push(line) })
+    expect(outcome.violation).toBeUndefined()
+    expect(lines.filter((line) => / account\.available .*the limit has reset/.test(line))).toHaveLength(1)
+  })
+
   test('what an agent was about to be told when its account met a limit is told in its next attempt', async () => {
     let met = 0
     // Its limit is met at some of these times while the first one is verified.

@@ -12,7 +12,8 @@ import { moveTask } from '../../src/store/task.ts'
 import { engineOf } from './exercise-engines.ts'
 import { activeGoal, empty, end, task } from './scene.ts'
 
-const after = { renewSeconds: 10, watchSeconds: 60, cancelSeconds: 90, engineId: 'e-1' }
+/** In thousands of seconds, so that a busy machine changes nothing. */
+const after = { renewSeconds: 1_000, watchSeconds: 6_000, cancelSeconds: 9_000, engineId: 'e-1' }
 
 export const exerciseDue = (open: () => Promise<Db>): void => {
   let db: Db
@@ -28,7 +29,7 @@ export const exerciseDue = (open: () => Promise<Db>): void => {
     // Its own heartbeat is never due here.
     await db.transaction((tx) => registerEngine(tx, engineOf('e-1', { ttlSeconds: 1_000_000 }), ['a1']))
     const taken = await db.transaction((tx) =>
-      claimTask(tx, { agentId: 'a1', runId: `due-${(runs += 1)}`, ttlSeconds: 300 }),
+      claimTask(tx, { agentId: 'a1', runId: `due-${(runs += 1)}`, ttlSeconds: 30_000 }),
     )
     if (taken === undefined) throw new Error('nothing to claim')
     claim = taken
@@ -44,13 +45,13 @@ export const exerciseDue = (open: () => Promise<Db>): void => {
       return Object.entries(due).flatMap(([name, isDue]) => (isDue === true ? [name] : []))
     })
 
-  const in100Seconds = (): Date => new Date(Date.now() + 100_000)
+  const in10000Seconds = (): Date => new Date(Date.now() + 10_000_000)
 
   /** The run has succeeded, and a judge claimed its work. */
   const review = async (tx: Queryable) => {
     const run = await judgeRun(tx, claim.run.id)
     if (run === undefined) throw new Error('judged before')
-    const made = { id: `j-${run.id}`, mode: 'llm', trigger: 'claimed', engineId: 'e-2', ttlSeconds: 20 } as const
+    const made = { id: `j-${run.id}`, mode: 'llm', trigger: 'claimed', engineId: 'e-2', ttlSeconds: 2_000 } as const
     const judgement = await insertJudgement(tx, { ...run, commit: 'c'.repeat(40) }, made)
     if (judgement === undefined) throw new Error('no judgement')
     return judgement
@@ -58,26 +59,26 @@ export const exerciseDue = (open: () => Promise<Db>): void => {
 
   it('nothing while a run has its lease', async () => {
     expect(await dueIn(0)).toEqual([])
-    expect(await dueIn(290)).toEqual([])
+    expect(await dueIn(29_000)).toEqual([])
   })
 
   it('owners: a lease that has expired', async () => {
-    expect(await dueIn(310)).toEqual(['owners'])
+    expect(await dueIn(31_000)).toEqual(['owners'])
   })
 
   it('owners: an engine without a heartbeat', async () => {
-    await db.query(sql`update engine set ttl_seconds = 30`)
-    expect(await dueIn(20)).toEqual([])
-    expect(await dueIn(40)).toEqual(['owners'])
+    await db.query(sql`update engine set ttl_seconds = 3000`)
+    expect(await dueIn(2_000)).toEqual([])
+    expect(await dueIn(4_000)).toEqual(['owners'])
   })
 
   it('owners: a run without a lease, and a lease without a run, each for longer than a renewal takes', async () => {
     await db.query(sql`delete from lease`)
-    expect(await dueIn(5)).toEqual([])
-    expect(await dueIn(15)).toEqual(['owners'])
+    expect(await dueIn(500)).toEqual([])
+    expect(await dueIn(1_500)).toEqual(['owners'])
     await db.query(sql`update run set state = 'failed'`)
-    expect(await dueIn(5)).toEqual([])
-    expect(await dueIn(15)).toEqual(['owners'])
+    expect(await dueIn(500)).toEqual([])
+    expect(await dueIn(1_500)).toEqual(['owners'])
   })
 
   it('owners: a lease whose run has ended, at once', async () => {
@@ -86,40 +87,40 @@ export const exerciseDue = (open: () => Promise<Db>): void => {
   })
 
   it('tasks: one whose wait for a retry is over', async () => {
-    const retry = { reason: 'provider_overloaded', at: in100Seconds(), count: 1, limit: 5 }
+    const retry = { reason: 'provider_overloaded', at: in10000Seconds(), count: 1, limit: 5 }
     await db.transaction(async (tx) => {
       mustSucceed(await finishRun(tx, claim.run, 'failed', null))
       mustSucceed(await moveTask(tx, await task(tx, 'g-t1'), 'run_failed', { retry }))
     })
-    expect(await dueIn(90)).toEqual([])
-    expect(await dueIn(110)).toEqual(['tasks'])
+    expect(await dueIn(9_000)).toEqual([])
+    expect(await dueIn(11_000)).toEqual(['tasks'])
   })
 
   it('tasks: one that waits for the judge and was not looked at for a while', async () => {
     await end(db, claim.run, 'succeeded', 'run_succeeded')
-    expect(await dueIn(50)).toEqual([])
-    expect(await dueIn(70)).toEqual(['tasks'])
+    expect(await dueIn(5_000)).toEqual([])
+    expect(await dueIn(7_000)).toEqual(['tasks'])
   })
 
   it('judgements: a claim that has expired, one of this engine at once, and a wait that is over', async () => {
     const looked = { watchSeconds: 1_000_000 }
     await end(db, claim.run, 'succeeded', 'run_succeeded')
     const judgement = await db.transaction(review)
-    expect(await dueIn(10, looked)).toEqual([])
-    expect(await dueIn(30, looked)).toEqual(['judgements'])
+    expect(await dueIn(1_000, looked)).toEqual([])
+    expect(await dueIn(3_000, looked)).toEqual(['judgements'])
     expect(await dueIn(0, { ...looked, engineId: 'e-2' })).toEqual(['judgements'])
     await db.transaction(async (tx) =>
-      mustSucceed(await moveJudgement(tx, judgement, 'unanswered', { failures: 1, retryAt: in100Seconds() })),
+      mustSucceed(await moveJudgement(tx, judgement, 'unanswered', { failures: 1, retryAt: in10000Seconds() })),
     )
-    expect(await dueIn(90, { ...looked, engineId: 'e-2' })).toEqual([])
-    expect(await dueIn(110, looked)).toEqual(['judgements'])
+    expect(await dueIn(9_000, { ...looked, engineId: 'e-2' })).toEqual([])
+    expect(await dueIn(11_000, looked)).toEqual(['judgements'])
   })
 
   it('limits: that of an account which has reset', async () => {
     const limit = { account: 'claude:1', harnesses: ['claude'], evidence: 'limit', taskId: 'g-t1', runId: claim.run.id }
-    await db.transaction((tx) => limitAccount(tx, { ...limit, until: in100Seconds() }, 'g'))
-    expect(await dueIn(90)).toEqual([])
-    expect(await dueIn(110)).toEqual(['limits'])
+    await db.transaction((tx) => limitAccount(tx, { ...limit, until: in10000Seconds() }, 'g'))
+    expect(await dueIn(9_000)).toEqual([])
+    expect(await dueIn(11_000)).toEqual(['limits'])
   })
 
   it('cancels: a goal that was cancelled for a while, with a task that was not', async () => {
@@ -128,9 +129,9 @@ export const exerciseDue = (open: () => Promise<Db>): void => {
       const goal = await getGoal(tx, 'g')
       if (goal !== undefined) mustSucceed(await moveGoal(tx, goal, 'cancelled', 'cancelled by a person'))
     })
-    expect(await dueIn(80)).toEqual([])
-    expect(await dueIn(100)).toEqual(['cancels'])
+    expect(await dueIn(8_000)).toEqual([])
+    expect(await dueIn(10_000)).toEqual(['cancels'])
     await db.transaction(async (tx) => mustSucceed(await moveTask(tx, await task(tx, 'g-t1'), 'cancelled')))
-    expect(await dueIn(100)).toEqual([])
+    expect(await dueIn(10_000)).toEqual([])
   })
 }

@@ -70,7 +70,6 @@ export const exerciseEngines = (open: () => Promise<Db>): void => {
   afterAll(() => db?.close())
   beforeEach(async () => {
     await empty(db)
-    await db.query(sql`truncate engine cascade`)
     await db.query(sql`update leader set engine_id = null, term = 0`)
   })
 
