@@ -3,6 +3,7 @@
  * or, here, by UNSTUCK_SIMULATE_SEEDS.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { cancelGraceSeconds } from '../../src/runtime/people/commands.ts'
 import { openSyncStore, type SyncStore } from './pglite-sync.ts'
 import { makePlan, planParts, simulatedReviews, solvings, without, type Plan } from './plan.ts'
 import { planted } from './planted.ts'
@@ -114,11 +115,17 @@ describe('what the simulation found stays mended', () => {
   test('a cancel that is cut short by the store is finished without a restart', async () => {
     const events = [{ id: 'e1', kind: 'cancel-goal' as const, atMs: 2_500, pick: 1 }]
     const tasks = [aTask('t1', ['success']), aTask('t2', ['success'], { after: ['t1'] })]
-    for (let nth = 3; nth <= 10; nth += 1) {
+    let finished = 0
+    // One of these is the second of the cancel.
+    for (let nth = 15; nth <= 28; nth += 1) {
+      const lines: string[] = []
       const plan = aPlan([aGoal(tasks)], [{ kind: 'error-before', op: 'store.transaction', nth }], events)
-      const { violation, recent } = await runPlan(plan, store)
+      const { violation, recent } = await runPlan(plan, store, { each: (line) => lines.push(line) })
       expect(violation, `transaction ${nth}\n${recent.slice(-30).join('\n')}`).toBeUndefined()
+      const cancelled = lines.filter((line) => line.includes(' task.cancelled ')).map((line) => Number.parseFloat(line))
+      finished += cancelled.filter((seconds) => seconds > cancelGraceSeconds).length
     }
+    expect(finished).toBe(1)
   })
 
   test('two transactions that fail in a row, whichever they are, leave nothing without an owner', async () => {
