@@ -215,6 +215,8 @@ export const openPlainStore = async (): Promise<SyncStore> => {
       return rows
     },
     simple: (text) => {
+      // The reads before it may have left a transaction open, with which it would be rolled back.
+      if (text !== 'begin' && !inBlock) exchange(sync)
       send(message('Q', cString(text)), () => undefined)
       inBlock = text === 'begin'
     },

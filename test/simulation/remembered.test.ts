@@ -62,6 +62,17 @@ describe('what is remembered', () => {
   })
 })
 
+test('another seed begins empty, also when its first transaction is rolled back', () => {
+  insert('one')
+  for (const text of ['select count(*) from job', 'select min(name) from job']) expect(query(text)).toHaveLength(1)
+  reset(store)
+  expect(jobs()).toEqual([])
+  store.simple('begin')
+  insert('two')
+  store.simple('rollback')
+  expect(jobs()).toEqual([])
+})
+
 test('is what the store holds in every moment of a seed', async () => {
   const different: string[] = []
   const { violation, transitions } = await runPlan(
