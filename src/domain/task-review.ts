@@ -19,11 +19,26 @@ export interface AwaitedLink {
   waitsFor: string
   /** The link; null = not resolved. */
   issue: string | null
+  /** The question about the link, once its time is over. */
+  question?: string
 }
 
-/** Whether the task waits for a link that its owner has not resolved, also after a person was asked about it. */
-export const waitsForLink = ({ link, status }: { link: AwaitedLink | null; status: string }): boolean =>
-  link !== null && link.issue === null && (status === 'blocked(issue_linking)' || status === 'blocked(awaiting_human)')
+/**
+ * Whether the task waits for a link that its owner has not resolved, also after a person was asked about it. `question`: the pending
+ * one of the task. A later question is about something else, and a link must not answer it.
+ */
+export const waitsForLink = (
+  { link, status }: { link: AwaitedLink | null; status: string },
+  question: string | undefined,
+): boolean => {
+  if (link === null || link.issue !== null) return false
+  if (status === 'blocked(issue_linking)') return true
+  return status === 'blocked(awaiting_human)' && question !== undefined && link.question === question
+}
+
+/** What remains of the wait in a new status: a task that is queued without its link no longer waits for it. */
+export const linkAt = (status: string, link: AwaitedLink | null): AwaitedLink | null =>
+  status === 'queued' && link?.issue === null ? null : link
 
 /** For people: what a task reviews. */
 export const subjectText = (review: ReviewSubject): string =>

@@ -25,7 +25,7 @@ import {
   secondsUntil,
   type TakenOver,
 } from '../domain/task.ts'
-import { linkRetry, type AwaitedLink, type TaskReview } from '../domain/task-review.ts'
+import { linkAt, linkRetry, type AwaitedLink, type TaskReview } from '../domain/task-review.ts'
 import { fromRow, json, firstRow, mustSucceed, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { expireAgentQuestion } from './escalation.ts'
 import { appendEvent, storeNow } from './event.ts'
@@ -205,6 +205,7 @@ export const moveTask = async (
   const to = step.row.to as TaskStatus
   const retry = change.retry ?? null
   const takenOver = change.takenOver === undefined ? takenOverAt(to, task.takenOver) : change.takenOver
+  const link = linkAt(to, change.link ?? task.link)
   await lockGoal(db, task.goalId)
   const row = await firstRow<object>(
     db,
@@ -212,7 +213,7 @@ export const moveTask = async (
       retry = ${retry === null ? null : json({ reason: retry.reason, count: retry.count, limit: retry.limit })}::jsonb,
       retry_at = ${retry?.at ?? null}, commands = coalesce(${change.commands === undefined ? null : json(change.commands)}::jsonb, commands),
       harness = coalesce(${change.harness ?? null}, harness),
-      link = coalesce(${change.link === undefined ? null : json(change.link)}::jsonb, link),
+      link = ${link === null ? null : json(link)}::jsonb,
       review = coalesce(${change.review === undefined ? null : json(change.review)}::jsonb, review),
       pending_edit = case when ${to === 'done'} then null else pending_edit end,
       taken_over = ${takenOver === null ? null : json(takenOver)}::jsonb,

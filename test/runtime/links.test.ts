@@ -1,10 +1,10 @@
 /** Tasks that wait for a link: only their owner ends the wait, and a person is asked when it takes too long. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { awaitLink, linkTask } from '../../src/runtime/people/link-task.ts'
-import { retryTask } from '../../src/runtime/people/commands.ts'
-import { sql } from '../../src/store/db.ts'
+import { cancelTask, retryTask } from '../../src/runtime/people/commands.ts'
+import { mustSucceed, sql } from '../../src/store/db.ts'
 import { secondsToNextRetry } from '../../src/store/due-tasks.ts'
-import { listEscalations } from '../../src/store/escalation.ts'
+import { answerEscalation, listEscalations, openEscalation, pendingEscalationOf } from '../../src/store/escalation.ts'
 import { insertTasks } from '../../src/store/task.ts'
 import { openRequeueStore, type RequeueStore } from './requeue-store.ts'
 
@@ -75,7 +75,48 @@ it('a retry of a person starts it without a link', async () => {
   await isOver(id)
   await opened.pass()
   await retryTask(opened.contextOf(), id)
-  expect((await opened.store.task(id)).status).toBe('queued')
+  expect(await opened.store.task(id)).toMatchObject({ status: 'queued', link: null })
+})
+
+it('a retry of a cancelled task starts it without a link', async () => {
+  const id = await parked()
+  await cancelTask(opened.contextOf(), id, async () => undefined)
+  expect((await opened.store.task(id)).link).toMatchObject({ waitsFor: 'the issue' })
+  await retryTask(opened.contextOf(), id)
+  expect(await opened.store.task(id)).toMatchObject({ status: 'queued', link: null })
+})
+
+/** Another question of the task, in place of the one about its link. */
+const askedSomethingElse = async (id: string): Promise<void> => {
+  const { db } = opened.store
+  const pending = await pendingEscalationOf(db, id)
+  if (pending === undefined) throw new Error('nothing was asked')
+  await db.transaction(async (tx) => {
+    mustSucceed(await answerEscalation(tx, pending, 'retry'))
+    await openEscalation(tx, { ...pending, id: 'q-other', question: 'Does the finished work land?' })
+  })
+}
+
+it('a link answers no question but its own', async () => {
+  const id = await parked()
+  await isOver(id)
+  await opened.pass()
+  await askedSomethingElse(id)
+  await expect(linkTask(opened.contextOf(), id, { issue: '#12' })).rejects.toThrow('waits for no link')
+  expect((await opened.store.task(id)).status).toBe('blocked(awaiting_human)')
+  expect(await pendingEscalationOf(opened.store.db, id)).toMatchObject({ id: 'q-other', state: 'pending' })
+})
+
+it('a link does not start a task that a person has taken over', async () => {
+  const id = await parked()
+  await isOver(id)
+  await opened.pass()
+  const { db } = opened.store
+  await db.transaction(async (tx) => {
+    const pending = await pendingEscalationOf(tx, id)
+    if (pending !== undefined) mustSucceed(await answerEscalation(tx, pending, 'take_over'))
+  })
+  await expect(linkTask(opened.contextOf(), id, { issue: '#12' })).rejects.toThrow('waits for no link')
 })
 
 it('each bad text is an error that names the field', async () => {

@@ -119,7 +119,7 @@ export const taskSchemaFields = {
   judge: z.enum(judgeModes).nullable(),
   rework: rework.nullable(),
   review: review.nullable(),
-  link: z.strictObject({ waitsFor: text, issue: text.nullable() }).nullable(),
+  link: z.strictObject({ waitsFor: text, issue: text.nullable(), question: id('q').exactOptional() }).nullable(),
   supersededBy: id('t').nullable(),
   ready: z.boolean(),
   epoch: count,

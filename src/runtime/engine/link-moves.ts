@@ -12,9 +12,11 @@ export const askAboutLink = async (context: Context, tx: Queryable, task: Task):
   const seconds = context.config().requeue.linkSeconds
   const waitsFor = task.link?.waitsFor ?? 'a link'
   const happened = `Task ${task.number} "${task.title}" has waited ${seconds} s for ${waitsFor}, and nothing was linked.`
-  mustSucceed(await moveTask(tx, task, 'escalated', { payload: { reason: linkReason } }))
+  const id = context.newId('q')
+  const link = { waitsFor, issue: null, question: id }
+  mustSucceed(await moveTask(tx, task, 'escalated', { link, payload: { reason: linkReason } }))
   await openEscalation(tx, {
-    ...{ id: context.newId('q'), goalId: task.goalId, taskId: task.id, runId: null, kind: 'exhausted' },
+    ...{ id, goalId: task.goalId, taskId: task.id, runId: null, kind: 'exhausted' },
     ...{ happened, tried: [], question: happened },
     details: `To link it: unstuck link ${task.id} <issue>. A retry starts the task without a link.`,
     choices: [retryChoice(task.id), cancelChoice(task.id)],

@@ -40,12 +40,12 @@ export const linkTask = async (
   const name = lineOf(issue, 'issue')
   const linked = await context.db.transaction(async (tx) => {
     const task = await taskNamed(tx, id)
-    if (!waitsForLink(task))
+    const question = await pendingEscalationOf(tx, id)
+    if (!waitsForLink(task, question?.id))
       throw new AppError(
         'ILLEGAL',
         `task ${id} is ${task.status} and waits for no link; to make a queued task wait for one: unstuck link ${id} --wait "<what>"`,
       )
-    const question = await pendingEscalationOf(tx, id)
     if (question !== undefined) movedOrThrow(await answerEscalation(tx, question, 'overtaken'))
     const link = { waitsFor: task.link?.waitsFor ?? '', issue: name }
     const moved = movedOrThrow(
