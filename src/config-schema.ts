@@ -24,6 +24,7 @@ import { loopSection } from './config-loop.ts'
 import { proposalSections } from './config-proposals.ts'
 import { notifySections } from './config-notify.ts'
 import { recoverySections } from './config-recovery.ts'
+import { withoutLifted } from './domain/budget.ts'
 import { driverNames, isKnownHarness, type DriverName } from './harness/names.ts'
 import { defaultLoopSettings } from './recovery/doom-loop.ts'
 import { defaultStallSettings } from './recovery/stall.ts'
@@ -131,12 +132,6 @@ const limitsShape = {
     environment: 'HOURLY_TOKEN_LIMIT',
   }),
 }
-
-/** After loading, an absent limit means that there is none. */
-export type ConfigLimits = { [K in keyof typeof limitsShape]?: number }
-
-const withoutLifted = (limits: ConfigLimits): ConfigLimits =>
-  Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== -1))
 
 export const sections = {
   lease: z.strictObject({

@@ -48,7 +48,8 @@ const taskInput = z.strictObject({
   link: string.min(1).max(200).exactOptional(),
 })
 
-const number = z.number().min(-1)
+/** Zero and below = no limit, also where the configuration sets one. */
+const goalLimit = z.number().min(-1)
 
 /** Quoted in the error of an invalid request. */
 const goalExample = {
@@ -93,12 +94,12 @@ export const goalRequest = z
       /** Absent = as the owner's configuration says. */
       judge: z.enum(judgeModes).exactOptional(),
       limits: z.strictObject({
-        runSeconds: number.exactOptional(),
-        runTokens: number.exactOptional(),
-        runCostUsd: number.exactOptional(),
-        goalSeconds: number.exactOptional(),
-        goalTokens: number.exactOptional(),
-        goalCostUsd: number.exactOptional(),
+        runSeconds: goalLimit.exactOptional(),
+        runTokens: goalLimit.exactOptional(),
+        runCostUsd: goalLimit.exactOptional(),
+        goalSeconds: goalLimit.exactOptional(),
+        goalTokens: goalLimit.exactOptional(),
+        goalCostUsd: goalLimit.exactOptional(),
       }),
     }),
   })

@@ -1,6 +1,6 @@
 /** Budgets and spend. Money is in US dollars, time in seconds of wall clock while a run is alive, tokens exclude cached input. */
 
-/** A field that is absent, zero or negative sets no limit. */
+/** A field that is absent, zero or negative sets no limit. A new goal has only fields that set one, see `withoutLifted`. */
 export interface Limits {
   runSeconds?: number
   runTokens?: number
@@ -9,6 +9,23 @@ export interface Limits {
   goalTokens?: number
   goalCostUsd?: number
 }
+
+/** After loading, an absent limit means that there is none. */
+export interface ConfigLimits extends Limits {
+  /** Of the repository, not of a goal. */
+  hourTokens?: number
+}
+
+/**
+ * Leaves out what sets no limit. It is the only place that does so for the configuration and for a new goal: a reader that takes -1 or 0
+ * for a limit would end healthy runs.
+ */
+export const withoutLifted = (limits: ConfigLimits): ConfigLimits =>
+  Object.fromEntries(Object.entries(limits).filter(([, value]) => value > 0))
+
+/** What is left until a limit is reached; without a limit it never is. */
+export const leftOf = (limit: number | undefined, spent: number): number =>
+  limit === undefined || limit <= 0 ? Number.POSITIVE_INFINITY : limit - spent
 
 export interface Spend {
   tokens: number
@@ -31,8 +48,6 @@ export interface Overrun {
   spent: number
 }
 
-const over = (limit: number | undefined, spent: number): boolean => limit !== undefined && limit > 0 && spent >= limit
-
 /** The first limit that is reached, those of the run first; undefined while none is. `goal` excludes the spend of `run`. */
 export const overrunOf = (limits: Limits, run: Spend, goal: Spend): Overrun | undefined => {
   const rows: [Overrun['scope'], keyof Spend, number | undefined, number][] = [
@@ -43,7 +58,7 @@ export const overrunOf = (limits: Limits, run: Spend, goal: Spend): Overrun | un
     ['goal', 'costUsd', limits.goalCostUsd, goal.costUsd + run.costUsd],
     ['goal', 'seconds', limits.goalSeconds, goal.seconds + run.seconds],
   ]
-  const hit = rows.find(([, , limit, spent]) => over(limit, spent))
+  const hit = rows.find(([, , limit, spent]) => leftOf(limit, spent) <= 0)
   return hit === undefined ? undefined : { scope: hit[0], what: hit[1], limit: hit[2] ?? 0, spent: hit[3] }
 }
 

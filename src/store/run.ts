@@ -163,7 +163,7 @@ export const silentRuns = async (db: Queryable, moreSeconds: number): Promise<Ru
     await db.query<object>(
       sql`select run.* from run join goal on goal.id = run.goal_id
       cross join lateral (select make_interval(secs => (goal.limits ->> 'runSeconds')::float8 + ${moreSeconds}::float8) as most) as allowed
-      where run.state = 'running' and run.started_at < unstuck_now() - most and not (goal.repo_mode = 'remote' and run.phase = 'commit')
+      where (goal.limits ->> 'runSeconds')::float8 > 0 and run.state = 'running' and run.started_at < unstuck_now() - most and not (goal.repo_mode = 'remote' and run.phase = 'commit')
         and not exists (select 1 from event where event.task_id = run.task_id and event.run_id = run.id and event.at > unstuck_now() - most)
       order by run.started_at`,
     )

@@ -1,6 +1,6 @@
 /** One launch of a question's agent under a shim, from its start to its conclusion. No process of it is left afterwards. */
 import { join } from 'node:path'
-import { addSpend, noSpend, overrunOf, overrunText, type Overrun, type Spend } from '../../domain/budget.ts'
+import { addSpend, leftOf, noSpend, overrunOf, overrunText, type Overrun, type Spend } from '../../domain/budget.ts'
 import { keepAliveMs } from '../../domain/lease.ts'
 import type { AgentExit, Conclusion, LaunchLine, Transcript } from '../../harness/driver.ts'
 import { allowedEnvironment } from '../../process/environment.ts'
@@ -234,7 +234,6 @@ export const budgetText = (end: Extract<QuestionEnd, { kind: 'budget' }>): strin
 /** Milliseconds until a limit of seconds is reached, of the run or of its goal. */
 export const secondsLeftMs = ({ goal, run }: AskContext, spent: Spend = noSpend): number => {
   const used = run.spend.seconds + spent.seconds
-  const left = (limit: number | undefined, seconds: number): number =>
-    limit === undefined || limit <= 0 ? Number.POSITIVE_INFINITY : (limit - seconds) * 1000
-  return Math.min(left(goal.limits.runSeconds, used), left(goal.limits.goalSeconds, goal.spend.seconds + used))
+  const { runSeconds, goalSeconds } = goal.limits
+  return Math.min(leftOf(runSeconds, used), leftOf(goalSeconds, goal.spend.seconds + used)) * 1000
 }

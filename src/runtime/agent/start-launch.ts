@@ -4,6 +4,7 @@
  * crash the engine re-attaches, even where the store does not say yet that the gate was opened.
  */
 import { join } from 'node:path'
+import { leftOf } from '../../domain/budget.ts'
 import { keepAliveMs } from '../../domain/lease.ts'
 import { lastLaunch, limitedSpend, type Launch, type LaunchCorrections } from '../../domain/run.ts'
 import type { LaunchLine } from '../../harness/driver.ts'
@@ -100,7 +101,7 @@ const lineOf = async (runContext: RunContext, launch: Launch, can: Capabilities)
 const specOf = (runContext: RunContext, line: LaunchLine): LaunchSpec => {
   const { context, goal, run } = runContext
   const spent = limitedSpend(run, goal.spend).run.seconds
-  const left = ((goal.limits.runSeconds ?? Number.MAX_SAFE_INTEGER / 1000) - spent) * 1000
+  const left = Math.min(leftOf(goal.limits.runSeconds, spent) * 1000, Number.MAX_SAFE_INTEGER)
   return {
     marker: run.id,
     argv: line.argv,

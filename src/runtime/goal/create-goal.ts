@@ -5,7 +5,7 @@
 import { whyNotAllowed } from '../../wide-folder.ts'
 import { folderArea } from '../../domain/area.ts'
 import type { Goal } from '../../domain/goal.ts'
-import { noSpend } from '../../domain/budget.ts'
+import { noSpend, withoutLifted } from '../../domain/budget.ts'
 import type { JudgeMode } from '../../domain/judgement.ts'
 import { AppError } from '../../errors.ts'
 import { mustSucceed } from '../../store/db.ts'
@@ -164,7 +164,7 @@ const allowedDirsOf = ({ ports }: Context, input: GoalInput, options: GoalOption
 export const createGoal = async (context: Context, input: GoalInput, options: GoalOptions): Promise<Goal> => {
   const config = context.config()
   // The limit of tokens per hour is one of the repository, not of a goal.
-  const { hourTokens: _hourTokens, ...goalLimits } = config.limits
+  const { hourTokens: _hourTokens, ...limits } = withoutLifted({ ...config.limits, ...options.limits })
   // An unreadable contract is reported now instead of when the first task is verified.
   readContract(context.ports.files, context.repository.root)
   checkKinds(input, options)
@@ -189,7 +189,7 @@ export const createGoal = async (context: Context, input: GoalInput, options: Go
       headCommit: start.head,
       autoMerge: options.autoMerge,
       allowedDirs,
-      limits: { ...goalLimits, ...options.limits },
+      limits,
       spend: noSpend,
       judge: options.judge ?? null,
     })
