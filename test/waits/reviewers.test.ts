@@ -1,6 +1,6 @@
 /** Reviewers of all kinds, through the whole engine: at their limit, too late, reckless, hostile; and work that none of them may see. */
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -10,7 +10,7 @@ import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
 const entry = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
 
-const names = ['limit', 'late', 'reckless', 'writes', 'told', 'big', 'inplace', 'shown'] as const
+const names = ['limit', 'late', 'reckless', 'writes', 'told', 'big', 'inplace', 'shown', 'role'] as const
 type Name = (typeof names)[number]
 
 const writer: FaultAgent = {
@@ -54,9 +54,15 @@ const config = {
   maxParallel: 4,
 }
 
+/** Of the owner, beside the commit that agents work on. */
+const ownText = 'Our own judge looks at names first.'
+
 let scene: Scene
 beforeAll(async () => {
   scene = await openScene({ writer, reviewer }, config, { files: { 'ok.js': 'process.exit(0)' } })
+  const instructions = join(scene.root, '.unstuck', 'instructions')
+  mkdirSync(instructions, { recursive: true })
+  writeFileSync(join(instructions, 'judge.md'), `${ownText}\n${'y'.repeat(5_000)}`)
 })
 afterAll(async () => scene?.clear())
 
@@ -149,6 +155,15 @@ test('it sees task, diff, checks and what is allowed', async () => {
     '"changedFiles"',
   ])
     expect(data).toContain(text)
+})
+
+test('it reads the owner’s text of its role, cut where it is too long', async () => {
+  const goal = await start('role')
+  await scene.until(goal, 'ready')
+  const prompt = promptOf('role')
+  expect(prompt).toMatch(/^Question: finished work\n\n## Your role\nOur own judge looks at names first\.\ny+\n/)
+  expect(prompt).toMatch(/y\n\[\d+ characters left out\]\n\n## This review\n/)
+  expect(prompt.split('## This review')[0]?.length).toBeLessThan(3_600)
 })
 
 test('work in place waits for a person, whose note is the hint of the next attempt', async () => {

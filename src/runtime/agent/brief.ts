@@ -76,6 +76,9 @@ const section = (title: string, body: string, limit: number): string =>
 const listSection = (title: string, lines: readonly string[], limit: number): string =>
   section(title, linesWithin(lines, limit - `## ${title}\n`.length), limit)
 
+/** The instructions of a role in front of a question, which has no other parts that need their room. */
+export const roleSection = (text: string): string => section('Your role', text, longestRole)
+
 const cleanCheckout =
   'They run in a clean checkout of your changes: files that git ignores are missing there, except for packages that a lockfile names.'
 

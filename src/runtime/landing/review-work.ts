@@ -20,7 +20,9 @@ import { enqueueMerge } from '../../store/merge.ts'
 import { grantsOfRun } from '../../store/path-grant.ts'
 import { getTask } from '../../store/task.ts'
 import { ask, type AskResult } from '../agent/ask.ts'
+import { roleSection } from '../agent/brief.ts'
 import { bringFinishedWork } from '../agent/finished-work.ts'
+import { taskInstructions } from '../agent/role-instructions.ts'
 import type { Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
 import { accountLimitOf } from '../harness/accounts.ts'
@@ -65,6 +67,7 @@ const askReviewer = async (
   const { timeoutSeconds, model } = context.config().judge
   const grants = await grantsOfRun(context.db, run)
   const prompt = reviewQuestion({
+    roleText: roleSection(taskInstructions(context, 'judge')),
     ...{ task, verdict: run.verdict ?? emptyVerdict, grants, diff: diff.text, leftOut: diff.leftOut },
     ...(isAutoFix(task) ? { corrects: task.rework?.because ?? '' } : {}),
   })
