@@ -11,6 +11,7 @@ import { weakeningText } from '../weakened.ts'
 export const longestDiff = 60_000
 const longestText = 8_000
 const mostListed = 200
+const mostFailing = 20
 
 export interface ReviewQuestionInput {
   /** How the owner wants work to be reviewed; bounded by the caller. */
@@ -28,14 +29,44 @@ export interface ReviewQuestionInput {
 
 const cut = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)}… (cut)` : text)
 
-/** The diff as far as it fits, cut after a whole line. */
-export const boundedDiff = (diff: string): { text: string; cut: boolean } =>
-  diff.length <= longestDiff
-    ? { text: diff, cut: false }
-    : { text: diff.slice(0, diff.lastIndexOf('\n', longestDiff) + 1), cut: true }
+/** Begins the part of a file. No line of a file's content begins like this: git puts a character before each. */
+const header = /^diff --git (.+)$/gm
+
+/** The same name stands there twice, `a/x b/x`, quoted where it has special characters. */
+const nameIn = (names: string): string => {
+  const first = names.slice(0, (names.length - 1) / 2)
+  return first.startsWith('"') ? first.slice('"a/'.length, -1) : first.slice('a/'.length)
+}
+
+/** The diff as far as it fits, cut after a whole line. `missing`: the files whose changes are not in it, or not completely. */
+export const boundedDiff = (diff: string): { text: string; isCut: boolean; missing: string[] } => {
+  if (diff.length <= longestDiff) return { text: diff, isCut: false, missing: [] }
+  const text = diff.slice(0, diff.lastIndexOf('\n', longestDiff) + 1)
+  const parts = [...diff.matchAll(header)].map(({ index, 1: names = '' }) => ({ index, name: nameIn(names) }))
+  const cutParts = parts.filter((_, at) => (parts[at + 1]?.index ?? diff.length) > text.length)
+  return { text, isCut: true, missing: [...new Set(cutParts.map(({ name }) => name))] }
+}
+
+/** How many entries of each list are not in it. */
+const notListed = (lists: Record<string, readonly unknown[]>): { notListed?: Record<string, number> } => {
+  const long = Object.entries(lists).filter(([, { length }]) => length > mostListed)
+  if (long.length === 0) return {}
+  return { notListed: Object.fromEntries(long.map(([name, { length }]) => [name, length - mostListed])) }
+}
+
+const failingIn = (failing: readonly string[]): object => ({
+  failing: failing.slice(0, mostFailing),
+  ...(failing.length <= mostFailing ? {} : { failingNotListed: failing.length - mostFailing }),
+})
 
 const dataOf = ({ task, corrects, verdict, grants, diff, leftOut }: ReviewQuestionInput): object => {
   const bounded = boundedDiff(diff)
+  const lists = {
+    allowedBeyondTask: grants,
+    leftOutOfTheWork: verdict.excluded ?? [],
+    changedFiles: verdict.changedPaths,
+    notInDiff: [...new Set([...bounded.missing, ...leftOut])],
+  }
   return {
     task: {
       ...{ title: task.title, instructions: cut(task.instructions, longestText), allowedPaths: task.allowedPaths },
@@ -45,17 +76,18 @@ const dataOf = ({ task, corrects, verdict, grants, diff, leftOut }: ReviewQuesti
     },
     checks: verdict.checks.map(({ command, exitCode, timedOut, excused, baseline }) => ({
       ...{ command, exitCode, timedOut },
-      ...(excused === undefined ? {} : { excused: excused.because, failing: excused.failing.slice(0, 20) }),
+      ...(excused === undefined ? {} : { excused: excused.because, ...failingIn(excused.failing) }),
       ...(baseline === undefined ? {} : { onBaseCommit: cut(baseline, 300) }),
     })),
     droppedChecks: verdict.dropped,
     weakenedTests: (verdict.weakened ?? []).map(weakeningText),
-    allowedBeyondTask: grants.slice(0, mostListed),
-    leftOutOfTheWork: (verdict.excluded ?? []).slice(0, mostListed),
-    changedFiles: verdict.changedPaths.slice(0, mostListed),
+    allowedBeyondTask: lists.allowedBeyondTask.slice(0, mostListed),
+    leftOutOfTheWork: lists.leftOutOfTheWork.slice(0, mostListed),
+    changedFiles: lists.changedFiles.slice(0, mostListed),
     diff: bounded.text,
-    diffIsComplete: !bounded.cut && leftOut.length === 0,
-    ...(leftOut.length === 0 ? {} : { notInDiff: leftOut.slice(0, mostListed) }),
+    diffIsComplete: !bounded.isCut && leftOut.length === 0,
+    ...(lists.notInDiff.length === 0 ? {} : { notInDiff: lists.notInDiff.slice(0, mostListed) }),
+    ...notListed(lists),
   }
 }
 

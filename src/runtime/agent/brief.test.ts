@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { briefLimit, buildBrief, cutWithNote, linesWithin, type BriefInput } from './brief.ts'
+import { briefLimit, buildBrief, cutWithNote, itemsWithin, linesWithin, type BriefInput } from './brief.ts'
 
 const input = (
   { allowedPaths = ['src/**'], deniedPaths = [], ...task }: Partial<BriefInput['task']> = {},
@@ -107,9 +107,58 @@ describe('the brief', () => {
     ]
     for (const title of titles) expect(text).toContain(`## ${title}`)
     expect(text).toContain(`A person says: ${hint}\n`)
-    expect(text.match(/characters left out\]/g)).toHaveLength(4)
+    expect(text.match(/characters left out\]/g)).toHaveLength(3)
     // Of lists, lines are left out, and a line is shortened.
-    expect(text.match(/…$/gm)).toHaveLength(2)
+    expect(text.match(/…$/gm)).toHaveLength(4)
+  })
+})
+
+describe('many rules', () => {
+  const paths = (name: string, count: number): string[] =>
+    Array.from({ length: count }, (_, index) => `packages/${name}-${index}/src/**`)
+  const rulesOf = (task: Partial<BriefInput['task']>): string => buildBrief(input(task)).split('## Rules\n')[1] ?? ''
+
+  test.each([45, 500, 1_000])('%d allowed paths take the room of no other rule', (count) => {
+    const rules = rulesOf({ allowedPaths: paths('area', count), deniedPaths: ['docs/**'], commands: ['npm test'] })
+    for (const text of [
+      'Never change: docs/**\n',
+      '\n- npm test\n',
+      'a clean checkout',
+      '/run (also',
+      'Changes of other',
+    ])
+      expect(rules).toContain(text)
+    const [, shown = '', missing] = /^Change only: (.*), and (\d+) more$/m.exec(rules) ?? []
+    expect(shown.split(', ').length + Number(missing)).toBe(count)
+    expect(shown.length).toBeGreaterThan(400)
+    expect(rules).not.toContain('left out')
+    expect(`## Rules\n${rules}`.length).toBeLessThanOrEqual(1_400)
+  })
+
+  test('each list keeps room of its own, and says how much is missing', () => {
+    const commands = Array.from({ length: 200 }, (_, index) => `npm run check-${index}`)
+    const rules = rulesOf({ allowedPaths: paths('area', 300), deniedPaths: paths('private', 300), commands })
+    expect(rules).toMatch(/decide whether the work is accepted:\n- npm run check-0\n[^]*\n- and \d+ more\n/)
+    expect(rules).toMatch(/^Never change: packages\/private-0\/src\/\*\*, .*, and \d+ more$/m)
+    expect(rules).toMatch(/^Change only: packages\/area-0\/src\/\*\*, .*, and \d+ more$/m)
+    expect(rules).toContain('/run (also')
+    expect(rules).not.toContain('left out')
+  })
+
+  test('items within a limit are whole and counted', () => {
+    expect(itemsWithin(['aa', 'bb', 'cc'], ', ', 10)).toBe('aa, bb, cc')
+    expect(itemsWithin(['aaaaaaaa', 'bbbbbbbb', 'cccccccc'], ', ', 22)).toBe('aaaaaaaa, and 2 more')
+    expect(itemsWithin(['a'.repeat(50), 'bb'], ', ', 20)).toBe(`${'a'.repeat(7)}…, and 1 more`)
+    expect(itemsWithin([], ', ', 20)).toBe('')
+    fc.assert(
+      fc.property(
+        fc.array(fc.string({ minLength: 1, maxLength: 60 }), { maxLength: 40 }),
+        fc.integer({ min: 30, max: 400 }),
+        (items, limit) => {
+          expect(itemsWithin(items, ', ', limit).length).toBeLessThanOrEqual(limit)
+        },
+      ),
+    )
   })
 })
 

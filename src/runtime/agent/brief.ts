@@ -16,6 +16,8 @@ const loopCaps = { ...caps, role: 3_500, task: 2_050, rules: 1_200, turn: 1_750 
 /** Characters for the instructions of a role and for earlier attempts, where the other parts leave room. */
 const longestRole = 3_500
 const longestFailures = 5_000
+/** Characters that the allowed and the denied paths have at least, if they need them. */
+const listRoom = 250
 
 /** The text within `limit` characters, with a note of how many were cut. */
 export const cutWithNote = (text: string, limit: number): string => {
@@ -46,6 +48,23 @@ export const linesWithin = (lines: readonly string[], limit: number): string => 
     if (text.length <= limit) return text
   }
   return cutWithNote(all, limit)
+}
+
+/**
+ * Whole items within `limit` characters, the first ones first, and how many are missing. Without room for the first one it is shortened, so
+ * that a list is never empty.
+ */
+export const itemsWithin = (items: readonly string[], separator: string, limit: number): string => {
+  const all = items.join(separator)
+  if (all.length <= limit) return all
+  const more = (kept: number): string => (kept === items.length ? '' : `${separator}and ${items.length - kept} more`)
+  let kept = 0
+  for (let length = 0; kept < items.length; kept += 1) {
+    length += (kept === 0 ? 0 : separator.length) + (items[kept] ?? '').length
+    if (length + more(kept + 1).length > limit) break
+  }
+  if (kept > 0) return `${items.slice(0, kept).join(separator)}${more(kept)}`
+  return `${shortened(items[0] ?? '', Math.max(1, limit - more(1).length))}${more(1)}`
 }
 
 export interface BriefInput {
@@ -94,21 +113,31 @@ const proposalText = (file: string): string =>
     'working_dir, timeout_seconds and fallback are optional. Never propose a command against failing assertions or bugs.',
   ].join('\n')
 
-const pathRulesOf = (input: BriefInput): string => {
-  const { task } = input
+const joined = (lines: readonly string[]): string => lines.filter((line) => line !== '').join('\n')
+
+/**
+ * The rules within `limit` characters. The lists share what the fixed sentences leave: each has room of its own, and what one does not need
+ * is for the others. The allowed paths come last, because a task may have hundreds of them.
+ */
+const rulesWithin = (input: BriefInput, limit: number): string => {
+  const { task, allowedPaths, deniedPaths } = input
   if (input.writes !== undefined) return input.writes.join('\n')
-  const list = (items: string[]): string => items.map((item) => `- ${item}`).join('\n')
-  return [
-    `Change only: ${input.allowedPaths.join(', ')}`,
-    input.deniedPaths.length === 0 ? '' : `Never change: ${input.deniedPaths.join(', ')}`,
-    input.allowedPaths.includes('**') ? '' : outsideRule,
-    task.commands.length === 0 ? '' : `These commands decide whether the work is accepted:\n${list(task.commands)}`,
-    task.commands.length === 0 || input.goal.repoMode === 'direct' ? '' : cleanCheckout,
-    'Leave the work as changed files; committing is not needed.',
-    `Notes and scratch files go to ${input.runDir} (also $UNSTUCK_RUN_DIR); it is not part of the repository.`,
-  ]
-    .filter((line) => line !== '')
-    .join('\n')
+  const rules = (lists: Record<'checks' | 'denied' | 'allowed', string>): string =>
+    joined([
+      task.commands.length === 0 ? '' : `These commands decide whether the work is accepted:\n- ${lists.checks}`,
+      task.commands.length === 0 || input.goal.repoMode === 'direct' ? '' : cleanCheckout,
+      deniedPaths.length === 0 ? '' : `Never change: ${lists.denied}`,
+      'Leave the work as changed files; committing is not needed.',
+      `Notes and scratch files go to ${input.runDir} (also $UNSTUCK_RUN_DIR); it is not part of the repository.`,
+      `Change only: ${lists.allowed}`,
+      allowedPaths.includes('**') ? '' : outsideRule,
+    ])
+  const room = limit - rules({ checks: '', denied: '', allowed: '' }).length
+  const reserved = (items: readonly string[], most: number): number => Math.min(items.join(', ').length, most)
+  const [forDenied, forAllowed] = [reserved(deniedPaths, listRoom), reserved(allowedPaths, listRoom)]
+  const checks = itemsWithin(task.commands, '\n- ', room - forDenied - forAllowed)
+  const denied = itemsWithin(deniedPaths, ', ', room - checks.length - forAllowed)
+  return rules({ checks, denied, allowed: itemsWithin(allowedPaths, ', ', room - checks.length - denied.length) })
 }
 
 /** Of the characters that the other parts leave, the role gets what the earlier attempts do not need at least. */
@@ -136,7 +165,7 @@ export const buildBrief = (input: BriefInput): string => {
       most.task - (proposalFile === undefined ? 0 : caps.proposal),
     ),
     section('Your turn', turnLines.join('\n'), most.turn),
-    section('Rules', pathRulesOf(input), most.rules),
+    section('Rules', rulesWithin(input, most.rules - '## Rules\n'.length), most.rules),
     ...(proposalFile === undefined ? [] : [section('Broken environment', proposalText(proposalFile), caps.proposal)]),
   ]
   const left = briefLimit - lengthOf([...machine, ...after])
