@@ -1,7 +1,7 @@
 /** The section of the configuration that says who decides whether finished work may land. */
 import { z } from 'zod'
 import { lineOfText, listOf, numberOfSeconds, oneOf, pathRule, textWithoutNul, wholeNumber } from './config-values.ts'
-import { judgeModes, risks } from './domain/judgement.ts'
+import { defaultJudgeRetries, judgeModes, risks } from './domain/judgement.ts'
 
 const ruleSchema = z.strictObject(
   {
@@ -36,7 +36,7 @@ export const judgeSection = z.strictObject({
     meaning:
       'Checks without which no work is approved, as commands (`npm run lint`) or names of scripts (`lint`). You are asked about work for which one of them did not pass.',
   }),
-  retries: wholeNumber(0, 100).default(2).meta({
+  retries: wholeNumber(0, 100).default(defaultJudgeRetries).meta({
     meaning:
       'How often a reviewer that gave no valid answer is asked again before you are asked. Without an answer nothing is approved.',
     environment: 'JUDGE_DOOM_LOOP_CIRCUIT_BREAKER_RETRIES',

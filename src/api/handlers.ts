@@ -4,7 +4,6 @@ import { AppError, messageOf } from '../errors.ts'
 import type { Escalation } from '../domain/escalation.ts'
 import { questionLines } from '../domain/question-lines.ts'
 import { harnessOfLaunch, type Run } from '../domain/run.ts'
-import type { Task } from '../domain/task.ts'
 import {
   cancelGoal,
   cancelTask,
@@ -39,7 +38,8 @@ import { giveBackTask, takeOverTask } from '../runtime/people/take-over-task.ts'
 import { readRunDiff } from '../runtime/people/run-diff.ts'
 import { readChecks } from '../runtime/people/check-log.ts'
 import { readRunLog } from '../runtime/people/run-log.ts'
-import { allEvents, goalView, reportView, statusView, viewOptions, withCountdown } from '../runtime/people/views.ts'
+import { shownTask, withCountdowns } from '../runtime/people/task-countdown.ts'
+import { allEvents, goalView, reportView, statusView, viewOptions } from '../runtime/people/views.ts'
 import { listAgents } from '../store/agent.ts'
 import { configPlace, configStateAt } from '../store/config-state.ts'
 import { listEscalations } from '../store/escalation.ts'
@@ -104,8 +104,6 @@ export const checkFilter = async (
   if (run !== undefined) await runNamed(db, run)
 }
 
-const shownTask = async ({ db }: Context, task: Task) => withCountdown(task, await storeNow(db))
-
 /** The open questions at the end of a story; each line needs a time, as the lines before it have. */
 const questionStory = (questions: readonly Escalation[]): ExplainView['lines'] =>
   questions.flatMap((question) =>
@@ -154,10 +152,7 @@ const lists = (context: Context) =>
     listGoals: async ({ query: { after = null, limit } }) => pageOfGoals(context.db, { after, limit }),
     listTasks: async ({ query: { after = null, limit, goal } }) => {
       await checkFilter(context, { goal })
-      const now = await storeNow(context.db)
-      return (await pageOfTasks(context.db, { after, limit, goalId: goal ?? null })).map((task) =>
-        withCountdown(task, now),
-      )
+      return withCountdowns(context, await pageOfTasks(context.db, { after, limit, goalId: goal ?? null }))
     },
     listRuns: async ({ query: { after = null, limit, goal, task } }) => {
       await checkFilter(context, { goal, task })

@@ -3,12 +3,11 @@ import type { Task } from '../domain/task.ts'
 import type { Context } from '../runtime/core/context.ts'
 import { judgeView, setJudge } from '../runtime/people/judge-switch.ts'
 import { awaitLink, linkTask } from '../runtime/people/link-task.ts'
-import { withCountdown } from '../runtime/people/views.ts'
-import { storeNow } from '../store/event.ts'
+import { shownTask } from '../runtime/people/task-countdown.ts'
 import type { HandlerCall } from './call.ts'
 
 export const queueHandlers = (context: Context) => {
-  const shown = async (task: Task) => withCountdown(task, await storeNow(context.db))
+  const shown = (task: Task) => shownTask(context, task)
   return {
     setJudge: async ({ body }: HandlerCall<'setJudge'>) => setJudge(context, body),
     getJudge: async () => judgeView(context),

@@ -9,6 +9,9 @@ import { fromEach, type Flow } from './flow.ts'
 /** What a reviewer is asked about, as the events of the question say. */
 export const reviewPurpose = 'finished work'
 
+/** How often a reviewer that gave no valid answer is asked again, where the configuration does not say it. */
+export const defaultJudgeRetries = 2
+
 /** From the least to the most strict. `auto`: the gates alone. `llm`: also a reviewer. `human`: also a person. */
 export const judgeModes = ['auto', 'llm', 'human'] as const
 export type JudgeMode = (typeof judgeModes)[number]

@@ -30,13 +30,17 @@ export type Lane = (typeof lanes)[number]
 export const readBlockReason = (text: string | null): BlockReason | null =>
   text === 'needs_human' ? 'awaiting_judge' : (text as BlockReason | null)
 
-/** When and why a failed or blocked task is queued again. */
+/** When and why a failed or blocked task is queued again. `limit` -1 = this cause has none of its own. */
 export interface Retry {
   reason: string
   at: Date
   count: number
   limit: number
 }
+
+/** For people: which retry it is, and of how many where its cause has a limit. */
+export const retryNumber = ({ count, limit }: Pick<Retry, 'count' | 'limit'>): string =>
+  limit < 0 ? `retry ${count}` : `retry ${count} of ${limit}`
 
 /** The countdown to a time by the clock of the store, in whole seconds. */
 export const secondsUntil = (at: Date, now: Date): number =>

@@ -137,11 +137,18 @@ export const judgementsOf = async (db: Queryable, taskIds: readonly string[]): P
       where task_id in (select jsonb_array_elements_text(${json(taskIds)}::jsonb)) order by number`)
   ).map(readJudgement)
 
-/** Judgements of these goals that have no verdict yet. */
-export const openJudgementsOf = async (db: Queryable, goalIds: readonly string[]): Promise<Judgement[]> =>
+/** Judgements without a verdict about the newest work of these tasks, or of all tasks of these goals. */
+export const openJudgementsOf = async (
+  db: Queryable,
+  { goalIds = [], taskIds = [] }: { goalIds?: readonly string[]; taskIds?: readonly string[] },
+): Promise<Judgement[]> =>
   (
-    await db.query<object>(sql`select * from judgement where state in ('claimed', 'waiting', 'asked')
-      and goal_id in (select jsonb_array_elements_text(${json(goalIds)}::jsonb)) order by number`)
+    await db.query<object>(sql`select judgement.* from judgement join run on run.id = judgement.run_id
+      where judgement.state in ('claimed', 'waiting', 'asked')
+        and (judgement.goal_id in (select jsonb_array_elements_text(${json(goalIds)}::jsonb))
+          or judgement.task_id in (select jsonb_array_elements_text(${json(taskIds)}::jsonb)))
+        and run.number = (select max(other.number) from run other where other.task_id = judgement.task_id and other.state = 'success')
+      order by judgement.number`)
   ).map(readJudgement)
 
 /** An engine with the ids of the judgements that it works on now. */

@@ -37,7 +37,14 @@ it('one goal looks as in the status', async () => {
   expect(await goalView(db, 'unknown')).toBeUndefined()
   await db.query(sql`update task set lane = 'docser' where id = 'h-t1'`)
   const lanes = { ...defaultLanes, docserMaxSlots: 0 }
-  const config = { lanes, harness: { failover: ['claude'] }, limits: {}, webhooks: {}, notify: {} }
+  const config = {
+    lanes,
+    harness: { failover: ['claude'] },
+    limits: {},
+    webhooks: {},
+    notify: {},
+    judge: { retries: 3 },
+  }
   const context = { config: () => config } as unknown as Context
   const { queue } = viewOptions(context)
   expect(queue).toEqual({ lanes, failover: ['claude'] })

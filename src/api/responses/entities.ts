@@ -12,7 +12,7 @@ import { loopRoles, loopStages } from '../../domain/loop.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
 import { reworkKinds } from '../../domain/rework.ts'
 import { blockReasons, lanes, roles, taskKinds, taskStates, type TaskStatus } from '../../domain/task.ts'
-import { count, id, limits, names, spend, text, time } from './parts.ts'
+import { count, id, limits, names, retry, spend, text, time } from './parts.ts'
 import { verdict } from './verdict.ts'
 
 export const goalSchemaFields = {
@@ -110,8 +110,7 @@ export const taskSchemaFields = {
   status: z.enum(statuses),
   /** The same as `status`, under its earlier name, for programs that read it. */
   place: z.enum(statuses),
-  /** `inSeconds` is by the clock of the store, so a client whose clock is wrong counts down correctly. */
-  retry: z.strictObject({ reason: text, at: time, inSeconds: count, count, limit: count }).nullable(),
+  retry: retry.nullable(),
   hint: text.nullable(),
   pendingEdit: pendingEdit.nullable(),
   takenOver: takenOver.nullable(),
@@ -119,6 +118,7 @@ export const taskSchemaFields = {
   judge: z.enum(judgeModes).nullable(),
   rework: rework.nullable(),
   review: review.nullable(),
+  /** `question`: the one about the link, once its time is over. */
   link: z.strictObject({ waitsFor: text, issue: text.nullable(), question: id('q').exactOptional() }).nullable(),
   supersededBy: id('t').nullable(),
   ready: z.boolean(),

@@ -15,3 +15,11 @@ export const limits = z.strictObject({
   goalTokens: z.number().exactOptional(),
   goalCostUsd: z.number().exactOptional(),
 })
+/**
+ * The next start of a task, or the next question to its reviewer (`awaiting_judge`; its `count` is the failures in a row). `inSeconds` is by
+ * the clock of the store, so a client whose clock is wrong counts down correctly.
+ */
+export const retry = z.strictObject({
+  ...{ reason: text, at: time, inSeconds: count, count },
+  limit: z.number().int().min(-1).meta({ description: 'How often at most for this reason; -1 = no limit of its own' }),
+})

@@ -9,7 +9,7 @@ import { goalActions, taskActions } from '../../domain/allowed-actions.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
 import { taskStates } from '../../domain/task.ts'
 import { agent, engine, escalation, goalSchemaFields, loopState, recoveryStatus, taskSchemaFields } from './entities.ts'
-import { count, id, names, spend, text, time } from './parts.ts'
+import { count, id, names, retry, spend, text, time } from './parts.ts'
 import { outcome, stillFailing } from './verdict.ts'
 
 export const taskView = z.strictObject({
@@ -213,7 +213,7 @@ export const reportSchema = z.strictObject({
   waiting: z.array(z.strictObject({ goal: text, task: text.nullable(), question: text, choices: names })),
   /** Tasks whose work did not pass and that a new task continues. */
   reworked: z.array(z.strictObject({ task: text, child: text, title: text, because: text })),
-  retrying: z.array(z.strictObject({ task: text, title: text, at: time, reason: text })),
+  retrying: z.array(z.strictObject({ task: text, title: text, ...retry.shape })),
   suggestions,
   /** With reviews. */
   spent: spend,

@@ -22,6 +22,7 @@ import {
   quietText,
   recoveryText,
   requeuedText,
+  retriedText,
   secondsText,
   verdictText,
 } from './story-text.ts'
@@ -78,8 +79,7 @@ export const eventTypes: EventTypes = {
   },
   'task.failed': {
     meaning: 'a run failed and a retry is scheduled',
-    sentence: (p) =>
-      `the task is retried at ${payloadText(p, 'retryAt')} (retry ${payloadText(p, 'count')} of ${payloadText(p, 'limit')})`,
+    sentence: retriedText,
     technical: (p) => payloadText(p, 'failureCode'),
   },
   'task.quota_wait': {

@@ -1,7 +1,7 @@
 /** What a person reads about a task whose work did not pass and that continues by itself. */
 import { expect, it } from 'vitest'
 import { notLanding } from '../../domain/goal.ts'
-import { cancelledText, requeuedText } from './story-text.ts'
+import { cancelledText, requeuedText, retriedText } from './story-text.ts'
 import { waitingOn, type TaskFacts } from './waiting-on.ts'
 
 const at = new Date('2026-01-01T00:02:00Z')
@@ -67,6 +67,11 @@ it('the story says why a task started again, and which start of how many it is',
   expect(requeuedText({ reason: 'needs_rework_in_place_retry', count: 2, limit: -1 })).toBe(
     'the task went back to the queue: its work did not pass, and it starts again where it stopped',
   )
+})
+
+it('the story says when a task is retried, and which retry it is, where a limit counts them', () => {
+  expect(retriedText({ retryAt: 'T', count: 2, limit: 6 })).toBe('the task is retried at T (retry 2 of 6)')
+  expect(retriedText({ retryAt: 'T', count: 2, limit: -1 })).toBe('the task is retried at T (retry 2)')
 })
 
 it('the story says why a task ended without its work', () => {

@@ -1,5 +1,6 @@
 /** The longer sentences of the story: how the payload of one type of event becomes words. Pure. */
 import { preexistingFailures, type Verdict } from '../../domain/run.ts'
+import { retryNumber } from '../../domain/task.ts'
 import { failuresText } from '../../domain/preexisting-failures.ts'
 import { actionText } from '../core/tried.ts'
 import type { Recovery } from '../../store/recovery.ts'
@@ -69,6 +70,11 @@ const reviewReasons: Record<string, string> = {
 /** Which start of how many it is, where a limit counts them. */
 const startText = ({ count, limit }: Payload): string =>
   typeof count === 'number' && typeof limit === 'number' && limit > 0 ? ` (${count} of at most ${limit})` : ''
+
+export const retriedText = (payload: Payload): string => {
+  const number = retryNumber({ count: Number(payload['count']), limit: Number(payload['limit']) })
+  return `the task is retried at ${payloadText(payload, 'retryAt')} (${number})`
+}
 
 export const requeuedText = (payload: Payload): string => {
   const [reason, hint] = [

@@ -25,11 +25,12 @@ import { allowedGoalActions, allowedTaskActions } from '../../domain/allowed-act
 import type { EngineInfo } from '../../domain/engine.ts'
 import type { Escalation } from '../../domain/escalation.ts'
 import type { Goal } from '../../domain/goal.ts'
+import { defaultJudgeRetries } from '../../domain/judgement.ts'
 import type { LoopState } from '../../domain/loop.ts'
 import { preexistingFailures, type Run } from '../../domain/run.ts'
 import { preexistingFailuresOfGoal } from '../../domain/preexisting-failures.ts'
 import { waitsForAutoFix } from '../../domain/rework.ts'
-import { secondsUntil, stateOf, type Task } from '../../domain/task.ts'
+import { stateOf, type Task } from '../../domain/task.ts'
 import type { CommandLists } from '../../recovery/proposal/match.ts'
 import { suggestedCommands } from '../../recovery/proposal/suggestions.ts'
 import { findBranches, missingBranchText, usableLandCommand, type FindBranches } from '../landing/goal-branch.ts'
@@ -38,6 +39,7 @@ import { goalBranch, type Context } from '../core/context.ts'
 import { failingTargets } from './failing-targets.ts'
 import { noticesOf } from './notices.ts'
 import { recoveredSince, reworkedSince } from './report-parts.ts'
+import { withCountdown } from './task-countdown.ts'
 import { waitingOn, type TaskFacts, type WaitingOn } from './waiting-on.ts'
 
 /** Settings that decide why a task waits. */
@@ -53,6 +55,8 @@ export interface ViewOptions {
   find?: FindBranches
   /** Absent = the defaults. */
   queue?: QueueSettings
+  /** The setting `judge.retries`. Absent = the default. */
+  judgeRetries?: number
   /** The configured channels of notifications. */
   channels?: readonly string[]
   /** The owner's lists of commands. Absent = no command is suggested. */
@@ -65,13 +69,13 @@ export interface ViewOptions {
 export const viewOptions = (
   context: Pick<Context, 'config' | 'repository' | 'ports' | 'host' | 'stateDir'>,
 ): ViewOptions => {
-  const { lanes, harness, limits, recovery } = context.config()
+  const { lanes, harness, limits, recovery, judge } = context.config()
   const { hourTokens } = limits
   const queue = { lanes, failover: harness.failover ?? [], ...(hourTokens === undefined ? {} : { hourTokens }) }
   const commands = recovery ?? { auto_approve: [], require_human: [] }
   return {
     ...{ find: findBranches(context), queue, channels: configuredChannels(context.config()), commands },
-    place: configPlace(context),
+    ...{ judgeRetries: judge.retries, place: configPlace(context) },
   }
 }
 
@@ -88,16 +92,6 @@ const engineView = (engine: EngineInfo, leader: Leader, now: Date) => ({
   ...engine,
   leads: leader.engineId === engine.id && engine.state !== 'offline',
   silent: engine.state !== 'offline' && now.getTime() - engine.heartbeatAt.getTime() > engine.ttlSeconds * 1000,
-})
-
-/**
- * A task with its countdown in seconds, for clients whose clock differs from the store's, and with its status also under the
- * earlier name of that field.
- */
-export const withCountdown = (task: Task, now: Date) => ({
-  ...task,
-  place: task.status,
-  retry: task.retry === null ? null : { ...task.retry, inSeconds: secondsUntil(task.retry.at, now) },
 })
 
 const shownLoop = ({ iteration, limit, role, stage, tests }: LoopState) => ({
@@ -167,8 +161,9 @@ interface Shared {
   now: Date
 }
 
-const goalViews = async (db: Queryable, goals: Goal[], shared: Shared, find: FindBranches | undefined) => {
+const goalViews = async (db: Queryable, goals: Goal[], shared: Shared, options: ViewOptions) => {
   const { tasks, now } = shared
+  const { find, judgeRetries = defaultJudgeRetries } = options
   const landingOf = await landings(goals, find)
   const ids = goals.map(({ id }) => id)
   const [runs, merges, recoveries, waits, judgements] = [
@@ -176,17 +171,18 @@ const goalViews = async (db: Queryable, goals: Goal[], shared: Shared, find: Fin
     await listMergesOf(db, ids),
     await countRecoveries(db, ids),
     await openWaits(db),
-    await openJudgementsOf(db, ids),
+    await openJudgementsOf(db, { goalIds: ids }),
   ]
   const [tasksOf, runsOf] = [groups(tasks, (task) => task.goalId), groups(runs, (run) => run.taskId)]
   const [allRunsOf, mergesOf] = [groups(runs, (run) => run.goalId), groups(merges, (entry) => entry.goalId)]
   const waitOf = waitsOf({ ...shared, runs, merges, waits, judgements })
+  const judgementsOf = groups(judgements, (entry) => entry.taskId)
   return goals.map((goal) => ({
     ...goal,
     branch: goalBranch(goal.id),
     actions: allowedGoalActions(goal, tasksOf(goal.id)),
     tasks: tasksOf(goal.id).map((task) => ({
-      ...withCountdown(task, now),
+      ...withCountdown(task, { now, judgements: judgementsOf(task.id), judgeRetries }),
       state: stateOf(task.status),
       run: shownRun(runsOf(task.id).at(-1)),
       recoveries: recoveries.get(task.id) ?? 0,
@@ -230,13 +226,13 @@ const sharedFacts = async (db: Queryable, settings: QueueSettings | undefined) =
  * newest of those that have. A store keeps thousands of ended goals, and every open page asks every few seconds.
  */
 export const statusView = async (db: Queryable, ended: number, options: ViewOptions = {}) => {
-  const { find, queue: settings, channels, commands, place } = options
+  const { queue: settings, channels, commands, place } = options
   // Read first, so that a client that follows the events from here misses nothing that this view lacks.
   const lastEvent = await stableUpTo(db)
   const { goals: shown, leftOut } = await listShownGoals(db, ended)
   const ids = shown.map(({ id }) => id)
   const shared = { ...(await sharedFacts(db, settings)), tasks: await listTasksOf(db, ids) }
-  const goals = await goalViews(db, shown, shared, find)
+  const goals = await goalViews(db, shown, shared, options)
   const { escalations, queue, now } = shared
   const { agents, engines, limits } = queue
   const suggestions = commands === undefined ? [] : suggestedCommands(await commandRecords(db), commands)
@@ -249,11 +245,11 @@ export const statusView = async (db: Queryable, ended: number, options: ViewOpti
 }
 
 /** One goal as in `statusView`, or undefined. */
-export const goalView = async (db: Queryable, id: string, { find, queue: settings }: ViewOptions = {}) => {
+export const goalView = async (db: Queryable, id: string, options: ViewOptions = {}) => {
   const goal = await getGoal(db, id)
   if (goal === undefined) return undefined
-  const shared = { ...(await sharedFacts(db, settings)), tasks: await listTasks(db, id) }
-  return (await goalViews(db, [goal], shared, find))[0]
+  const shared = { ...(await sharedFacts(db, options.queue)), tasks: await listTasks(db, id) }
+  return (await goalViews(db, [goal], shared, options))[0]
 }
 
 /** The work of these goals' tasks, each with its present commit. */
@@ -307,7 +303,7 @@ export const reportView = async (db: Queryable, since: Date, options: ViewOption
     })),
     reworked: await reworkedSince(db, since),
     retrying: tasks.flatMap(({ id, title, retry }) =>
-      retry === null ? [] : [{ task: id, title, at: retry.at.toISOString(), reason: retry.reason }],
+      retry === null ? [] : [{ task: id, title, ...retry, at: retry.at.toISOString() }],
     ),
     suggestions: status.suggestions,
     ...(await spentSince(db, since)),

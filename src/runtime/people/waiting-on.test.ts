@@ -294,6 +294,12 @@ describe('who takes the next step', () => {
       'cycle manager',
       /^next attempt \(retry 2 of 6, last failure: overload\)$/,
     ],
+    [
+      'a failed task whose retries have no limit',
+      facts('failed', { task: { retry: { reason: 'overload', at, count: 2, limit: -1 } } }),
+      'cycle manager',
+      /^next attempt \(retry 2, last failure: overload\)$/,
+    ],
     ['an unjudged run', facts('blocked(awaiting_judge)', { runs: [success] }), 'judge', /waiting for its review/],
     [
       'a merge entry in the queue',

@@ -11,7 +11,7 @@ import type { MergeEntry } from '../../domain/merge.ts'
 import { loopText } from '../../domain/loop.ts'
 import { phaseWords, type Run } from '../../domain/run.ts'
 import type { Judgement } from '../../domain/judgement.ts'
-import { taskEnded, type Lane, type Task } from '../../domain/task.ts'
+import { retryNumber, taskEnded, type Lane, type Task } from '../../domain/task.ts'
 import { continuationOf } from './rework-wait.ts'
 import { waitEnd, type Recovery } from '../../store/recovery.ts'
 import { judgementWait } from './judgement-wait.ts'
@@ -333,7 +333,7 @@ export const waitingOn = (facts: TaskFacts): WaitingOn | undefined => {
         ? undefined
         : {
             owner: 'cycle manager',
-            text: `next attempt (retry ${task.retry.count} of ${task.retry.limit}, last failure: ${task.retry.reason.replaceAll('_', ' ')})`,
+            text: `next attempt (${retryNumber(task.retry)}, last failure: ${task.retry.reason.replaceAll('_', ' ')})`,
             at: task.retry.at,
           }
     case 'blocked(quota_wait)':
