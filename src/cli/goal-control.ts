@@ -130,7 +130,10 @@ const switchJudgeCommand = async (io: Io, id: string | undefined, { off, json }:
   const { pendingJudgeTaskCount: count } = judge
   if (json === true) printJson(io, judge)
   else if (off)
-    printLine(io, 'the judge is off: nothing is reviewed or merged. To switch it on: unstuck resume --judge')
+    printLine(
+      io,
+      'the judge is off: no review begins and no verdict counts; what was approved is still merged. To switch it on: unstuck resume --judge',
+    )
   else
     printLine(
       io,

@@ -15,11 +15,17 @@ export interface Hatch {
   changedAt: Date
 }
 
-export const readHatch = async (db: Queryable): Promise<Hatch> => {
-  const row = await firstRow<object>(db, sql`select state, changed_by, changed_at from hatch`)
+const theRow = (row: object | undefined): Hatch => {
   if (row === undefined) throw new Error('the store has no row for its hatch')
   return fromRow<Hatch>(row)
 }
+
+export const readHatch = async (db: Queryable): Promise<Hatch> =>
+  theRow(await firstRow(db, sql`select state, changed_by, changed_at from hatch`))
+
+/** The same in a transaction that a person's switch waits for. */
+export const holdHatch = async (tx: Queryable): Promise<Hatch> =>
+  theRow(await firstRow(tx, sql`select state, changed_by, changed_at from hatch for share`))
 
 const change = async (tx: Queryable, from: readonly HatchState[], to: HatchState, by: string): Promise<boolean> =>
   (await firstRow(

@@ -127,7 +127,7 @@ describe('the judge', () => {
     await succeed()
     for (const each of [context, opened.contextOf()]) expect(await judgeWorks(each)).toBe(false)
     expect(await noticesOf(opened.store.db, undefined)).toEqual([
-      'the judge was switched off by ada, and 1 task waits for it: nothing is reviewed or merged. To switch it on: unstuck resume --judge',
+      'the judge was switched off by ada, and 1 task waits for it: no review begins and no verdict counts until it is on again. What was approved is still merged. To switch it on: unstuck resume --judge',
     ])
     // The same command again says nothing new.
     await setJudge(context, { off: true, by: 'ada' })

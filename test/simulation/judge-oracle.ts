@@ -240,6 +240,9 @@ export const createJudgeOracle = (world: World): JudgeOracle => {
         world.violated('a person is heard', 'the judge was switched off, and starts by itself')
       offSince = undefined
     }
+    // A verdict is stored in a transaction that a switch waits for, so it cannot come late.
+    if (offSince !== undefined && type === 'judge.review' && payload['trigger'] === 'reviewed')
+      world.violated('a person is heard', 'the judge is off, and the verdict of a reviewer counts')
     if (offSince === undefined || now - Math.max(offSince, world.steadySince()) < switchMs) return
     const begins = type === 'judge.claimed' || type === 'judge.task_recovered'
     const decides = type === 'judge.review' && ['gates_decided', 'gates_asked'].includes(String(payload['trigger']))

@@ -609,6 +609,21 @@ export const planted: readonly Planted[] = [
       }),
   },
   {
+    name: 'verdict-while-off',
+    from: 1,
+    breaks: 'a person is heard',
+    plan: aPlan(
+      [aGoal([aTask('t1', ['success'])], { judge: 'llm' })],
+      [],
+      [{ id: 'e1', kind: 'judge-off', atMs: 8_000, pick: 2 }],
+    ),
+    hooks: () =>
+      onStore({
+        rows: ({ text }, rows) =>
+          text.includes('from hatch for share') ? rows.map((row) => ({ ...row, state: 'armed' })) : rows,
+      }),
+  },
+  {
     name: 'markers-accepted',
     from: 1,
     breaks: 'no conflict markers',

@@ -7,7 +7,10 @@ export const register: Register = (program, act) => {
     .command('pause')
     .description('pause a goal: no new runs of its tasks start; or switch the judge off')
     .argument('[goal]', 'id of a goal (g-…)')
-    .option('--judge', 'review and merge nothing until "unstuck resume --judge", also after a restart')
+    .option(
+      '--judge',
+      'review nothing until "unstuck resume --judge", also after a restart; what was approved is still merged',
+    )
     .option(...jsonOption)
     .action((id: string | undefined, options: JudgeOption) =>
       act(async (io) => (await import('../goal-control.ts')).pauseCommand(io, id, options)),

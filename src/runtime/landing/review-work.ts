@@ -15,6 +15,7 @@ import {
 import { reviewQuestion } from '../../recovery/review/review-question.ts'
 import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
 import { storeNow } from '../../store/event.ts'
+import { holdHatch } from '../../store/hatch.ts'
 import { getJudgement, moveJudgement, requireClaim } from '../../store/judgement.ts'
 import { enqueueMerge } from '../../store/merge.ts'
 import { grantsOfRun } from '../../store/path-grant.ts'
@@ -88,6 +89,13 @@ interface Opinion {
   reason: string
 }
 
+/** A person switched the judge off while the reviewer was at work. */
+class JudgeOffError extends Error {}
+
+const requireJudge = async (tx: Queryable): Promise<void> => {
+  if ((await holdHatch(tx)).state === 'off') throw new JudgeOffError()
+}
+
 /** What the verdict is about, as it is now; throws `StaleError` if another judge or a person was faster. */
 const currentWork = async (tx: Queryable, { judgement, goal, run }: ClaimedReview): Promise<Work> => {
   await requireClaim(tx, judgement)
@@ -106,6 +114,7 @@ const approve = async (
   const { risk, points, summary } = opinion
   const refusal = riskRefusal(risk, context.config().judge.maxRisk)
   await context.db.transaction(async (tx) => {
+    await requireJudge(tx)
     const work = await currentWork(tx, claimed)
     const judgement = (await getJudgement(tx, claimed.judgement.id)) ?? claimed.judgement
     const change = { risk, points, summary, model, reason: refusal ?? opinion.reason }
@@ -131,6 +140,7 @@ const object = async (
   const objected = { judgement: claimed.judgement, task: claimed.task, run: claimed.run, by, points, summary }
   const answer = await chooseForObjection(context, objected)
   await context.db.transaction(async (tx) => {
+    await requireJudge(tx)
     const { task } = await currentWork(tx, claimed)
     const judgement = (await getJudgement(tx, claimed.judgement.id)) ?? claimed.judgement
     const change = { risk, points, summary, model, reason, verdict: 'request_changes' as const }
@@ -205,11 +215,24 @@ const review = async (context: Context, claimed: ClaimedReview): Promise<void> =
   return (read.verdict === 'approve' ? approve : object)(context, claimed, read, answer.model)
 }
 
+/** An answer that comes after the judge was switched off is kept (src/runtime/agent/ask.ts), and counts when the judge works again. */
+const giveVerdict = async (context: Context, claimed: ClaimedReview): Promise<void> => {
+  try {
+    await review(context, claimed)
+  } catch (error) {
+    if (!(error instanceof JudgeOffError)) throw error
+    const { failures } = claimed.judgement
+    await waitForReviewer(context, claimed, {
+      ...{ reason: 'the judge was switched off', until: await storeNow(context.db), failures },
+    })
+  }
+}
+
 /** Asks the reviewer of a claimed judgement, and stores what follows from the answer. */
 export const reviewWork = async (context: Context, claimed: ClaimedReview): Promise<void> => {
   const { run } = claimed
   try {
-    await review(context, claimed)
+    await giveVerdict(context, claimed)
     context.at('judged')
   } catch (error) {
     // Another judge or a person was faster, and what they decided counts.

@@ -10,7 +10,7 @@ import { countPendingReviews } from '../../store/judged-run.ts'
 const judgeOffText = ({ changedBy }: Hatch, waiting: number): string => {
   const by = changedBy === '' ? '' : ` by ${changedBy}`
   const work = waiting === 0 ? '' : `, and ${waiting} task${waiting === 1 ? ' waits' : 's wait'} for it`
-  return `the judge was switched off${by}${work}: nothing is reviewed or merged. To switch it on: unstuck resume --judge`
+  return `the judge was switched off${by}${work}: no review begins and no verdict counts until it is on again. What was approved is still merged. To switch it on: unstuck resume --judge`
 }
 
 /** `place`: of the engine that is asked, as others have files of their own. Absent = no engine's. */

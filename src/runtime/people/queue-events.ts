@@ -24,7 +24,7 @@ export const queueEvents: EventTypes = {
         : `the judge was switched on by ${payloadText(p, 'by')}`,
   },
   'system.runtime_hatch_disarmed': {
-    meaning: 'a person switched the judge off; nothing is reviewed or merged until it is switched on',
+    meaning: 'a person switched the judge off; no review begins and no verdict counts until it is switched on',
     sentence: (p) => `the judge was switched off by ${payloadText(p, 'by')}`,
   },
   'anomaly.mass_death': anomaly('many runs lost their agent or engine within a few minutes'),

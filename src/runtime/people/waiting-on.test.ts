@@ -384,6 +384,12 @@ describe('who is stuck', () => {
     expect(waitingOn({ ...facts('blocked(awaiting_judge)', { runs: [success] }), judgeOff: true })).toEqual({
       ...{ owner: 'person', text: 'its work waits for its review, and the judge is off: unstuck resume --judge' },
     })
+    const judgements = [{ runId: success.id, state: 'claimed' }] as unknown as NonNullable<TaskFacts['judgements']>
+    expect(waitingOn({ ...facts('blocked(awaiting_judge)', { runs: [success], judgements }), judgeOff: true })).toEqual(
+      {
+        ...{ owner: 'person', text: 'the judge is off, so no verdict on its work counts: unstuck resume --judge' },
+      },
+    )
   })
 
   test('waiting for a link names what is linked, and how', () => {

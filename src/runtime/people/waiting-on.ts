@@ -206,6 +206,8 @@ const reviewWait = ({ task, runs, merges, goal, waits, judgements, now, judgeOff
   }
   if (entry?.state === 'pending') return pendingWait(entry, waits)
   const judgement = judgements?.find(({ runId }) => runId === run?.id)
+  if (judgeOff === true && judgement?.state === 'claimed')
+    return { owner: 'person', text: 'the judge is off, so no verdict on its work counts: unstuck resume --judge' }
   if (judgeOff === true && judgement?.state !== 'asked')
     return { owner: 'person', text: 'its work waits for its review, and the judge is off: unstuck resume --judge' }
   const judged = judgement === undefined ? undefined : judgementWait(judgement, now)
