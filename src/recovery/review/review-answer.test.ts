@@ -23,8 +23,20 @@ test('points on files that the work did not change are dropped', () => {
   const stray = { ...point, path: 'c.ts' }
   const read = readReviewAnswer(answer({ verdict: 'request_changes', points: [stray, point] }), facts)
   expect(read).toMatchObject({ verdict: 'request_changes', points: [point], reason: 'the reviewer objects in 1 point' })
-  // Its error is none of this work's.
-  expect(readReviewAnswer(answer({ points: [stray] }), facts)).toMatchObject({ verdict: 'approve', points: [] })
+  const note = { ...stray, severity: 'note' as const }
+  expect(readReviewAnswer(answer({ points: [note] }), facts)).toMatchObject({ verdict: 'approve', points: [] })
+})
+
+test.each(['./a.ts', '/a.ts', 'a/a.ts', 'b/a.ts'])('a point on %s is about a.ts', (path) => {
+  expect(readReviewAnswer(answer({ points: [{ ...point, path }] }), facts)).toMatchObject({
+    ...{ verdict: 'request_changes', points: [point] },
+  })
+})
+
+test('an approval with an error on another file contradicts itself, and is no verdict', () => {
+  expect(readReviewAnswer(answer({ points: [{ ...point, path: 'c.ts' }] }), facts)).toEqual({
+    ...{ kind: 'unusable', problem: 'it approves, and names an error in "c.ts", which the work did not change' },
+  })
 })
 
 test('an objection without a point on a changed file is no verdict', () => {

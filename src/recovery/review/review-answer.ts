@@ -54,15 +54,27 @@ export const riskOfSize = ({ files, lines }: ReviewFacts['size'], { maxFiles, ma
 
 const countedPoints = (count: number): string => (count === 1 ? '1 point' : `${count} points`)
 
+/** As git names it: reviewers also write it as a diff does, or as a shell would. */
+const changedPath = (path: string, changedPaths: readonly string[]): string | undefined =>
+  [path, path.replace(/^(?:\.?\/)+/, ''), path.replace(/^[ab]\//, '')].find((name) => changedPaths.includes(name))
+
 /**
  * Points on files that the work did not change are dropped. An approval with an error among its points contradicts itself, so it is none;
  * neither is an objection without a point that the work could be corrected by.
  */
 export const readReviewAnswer = (answer: ReviewAnswer, { changedPaths, size, limits }: ReviewFacts): Reviewed => {
-  const points = answer.points
-    .filter(({ path }) => changedPaths.includes(path))
-    .map(({ line, ...point }): ReviewPoint => (line == null ? point : { ...point, line }))
-  const errors = points.filter(({ severity }) => severity === 'error').length
+  const points = answer.points.flatMap(({ line, ...point }): ReviewPoint[] => {
+    const path = changedPath(point.path, changedPaths)
+    return path === undefined ? [] : [{ ...point, path, ...(line == null ? {} : { line }) }]
+  })
+  const isError = ({ severity }: Pick<ReviewPoint, 'severity'>): boolean => severity === 'error'
+  const errors = points.filter(isError).length
+  const elsewhere = errors === 0 ? answer.points.find(isError) : undefined
+  if (answer.verdict === 'approve' && elsewhere !== undefined)
+    return {
+      kind: 'unusable',
+      problem: `it approves, and names an error in ${JSON.stringify(elsewhere.path.slice(0, 200))}, which the work did not change`,
+    }
   const { summary } = answer
   const verdict = answer.verdict === 'approve' && errors === 0 ? 'approve' : 'request_changes'
   const risk = highestRisk([answer.risk, riskOfSize(size, limits)])
