@@ -92,6 +92,7 @@ describe.each(flows.map((flow) => [flow.entity, flow] as const))('the flow of a 
     expect(ways.map(({ from, trigger, owner }) => `${from} ${trigger} ${owner}`)).toEqual(
       {
         goal: ['failed retried person'],
+        'merge entry': ['failed approved person'],
         judgement: ['decided answered person', 'withdrawn answered person'],
         task: [
           'done conflict_left_to_agent merge queue',

@@ -39,6 +39,7 @@ export const mergeFlow = {
     { from: 'pending', to: 'failed', trigger: 'failed', owner: 'merge queue', event: 'merge.failed' },
     { from: 'processing', to: 'merged', trigger: 'merged', owner: 'merge queue', event: 'merge.merged' },
     { from: 'processing', to: 'failed', trigger: 'failed', owner: 'merge queue', event: 'merge.failed' },
+    { from: 'failed', to: 'pending', trigger: 'approved', owner: 'person', event: 'merge.enqueued' },
     { from: 'pending', to: 'cancelled', trigger: 'cancelled', owner: 'person', event: 'merge.cancelled' },
     { from: 'processing', to: 'cancelled', trigger: 'cancelled', owner: 'person', event: 'merge.cancelled' },
   ],

@@ -2,7 +2,7 @@
 import { transitionOf } from '../domain/flow.ts'
 import { mergeFlow, type MergeEntry, type MergeState } from '../domain/merge.ts'
 import type { Run } from '../domain/run.ts'
-import { fromRow, json, firstRow, sql, stale, type MoveResult, type Queryable } from './db.ts'
+import { fromRow, json, firstRow, mustSucceed, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
 const read = (row: object): MergeEntry => fromRow<MergeEntry>(row)
@@ -62,7 +62,7 @@ export const recordRevert = async (tx: Queryable, { id }: MergeEntry, commit: st
 
 /**
  * Moves an entry along its flow table and records the event. A claim counts as an attempt, an unexpected error as a
- * failure.
+ * failure, and both from zero after a person had it merged again.
  */
 export const moveMerge = async (
   tx: Queryable,
@@ -72,10 +72,11 @@ export const moveMerge = async (
 ): Promise<MoveResult<MergeEntry>> => {
   const step = transitionOf(mergeFlow, entry.state, trigger)
   if (!step.ok) return step
+  const counted = trigger === 'approved' ? 0 : 1
   const row = await firstRow<object>(
     tx,
-    sql`update merge_entry set state = ${step.row.to}, attempts = attempts + ${trigger === 'claimed' ? 1 : 0}::integer,
-      failures = failures + ${trigger === 'threw' ? 1 : 0}::integer,
+    sql`update merge_entry set state = ${step.row.to}, attempts = ${counted}::integer * attempts + ${trigger === 'claimed' ? 1 : 0}::integer,
+      failures = ${counted}::integer * failures + ${trigger === 'threw' ? 1 : 0}::integer,
       landed_commit = coalesce(${change.landedCommit ?? null}, landed_commit), detail = ${change.detail ?? ''}, version = version + 1, changed_at = unstuck_now()
     where id = ${entry.id} and version = ${entry.version} returning *`,
   )
@@ -88,4 +89,15 @@ export const moveMerge = async (
     payload: { entry: entry.id, number: entry.number, trigger, ...change },
   })
   return { ok: true, value: read(row) }
+}
+
+/** A person had the work of this run merged again after its entry left the queue. False = it has no such entry. */
+export const enqueueAgain = async (tx: Queryable, run: Run): Promise<boolean> => {
+  const row = await firstRow<object>(
+    tx,
+    sql`select * from merge_entry where run_id = ${run.id} and state = 'failed' for update`,
+  )
+  if (row === undefined) return false
+  mustSucceed(await moveMerge(tx, read(row), 'approved'))
+  return true
 }

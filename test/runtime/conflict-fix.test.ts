@@ -8,6 +8,7 @@ import { playbooks } from '../../src/recovery/ladder.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { recordEntryFailure } from '../../src/runtime/landing/entry-retries.ts'
 import { handleFailedChecks, handleMergeConflict } from '../../src/runtime/landing/unmergeable-entry.ts'
+import { approveTask } from '../../src/runtime/people/approve.ts'
 import { requeueDue } from '../../src/runtime/engine/requeue.ts'
 import { registerAgents } from '../../src/store/agent.ts'
 import { claimTask } from '../../src/store/claim.ts'
@@ -185,6 +186,33 @@ it('stays in the queue when the new task cannot be stored, and is judged again',
   const again = mustSucceed(await db.transaction((tx) => moveMerge(tx, entry as MergeEntry, 'claimed')))
   await handleMergeConflict(await landingOf(contextWith(), id, { ...work, entry: again }), found)
   expect((await last(goal)).rework).toMatchObject({ parent: id, kind: 'conflict' })
+})
+
+it('is merged again by a person when git failed too often, and then counts from zero', async () => {
+  const { goal, tasks } = await opened.newGoal()
+  const [id = ''] = tasks
+  const { db } = opened.store
+  const { run } = await merging(id)
+  const entryOf = async (): Promise<MergeEntry> => (await listMerges(db, { goalId: goal }))[0] as MergeEntry
+  const processes = { sweep: async () => undefined }
+  const context = { ...contextWith(), ports: { ...contextWith().ports, processes } } as unknown as Context
+  let failures = 0
+  while ((await questions(goal)).length === 0) {
+    failures += 1
+    await recordEntryFailure(context, await entryOf(), new Error('index.lock: File exists'))
+  }
+  expect(failures).toBe(5)
+  expect(await entryOf()).toMatchObject({ state: 'failed', attempts: 1, failures: 4 })
+  expect((await questions(goal))[0]?.choices).toMatchObject([
+    { kind: 'approve', label: 'Merge it again' },
+    ...[{ kind: 'retry' }, { kind: 'hint' }, { kind: 'cancel' }],
+  ])
+  await approveTask(context, id)
+  expect(await listMerges(db, { goalId: goal })).toMatchObject([
+    { runId: run.id, state: 'pending', attempts: 0, failures: 0 },
+  ])
+  expect(await opened.store.task(id)).toMatchObject({ status: 'blocked(awaiting_judge)' })
+  expect(await opened.payloads(id, 'merge.enqueued')).toHaveLength(2)
 })
 
 it('gives a check that fails on top of the other work to a new task, with its output', async () => {

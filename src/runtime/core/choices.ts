@@ -125,6 +125,12 @@ export const approveChoice = (task: Id, work: Pick<Run, 'commit'>): Choice => ({
   input: null,
 })
 
+export const mergeAgainChoice = (task: Id, work: Pick<Run, 'commit'>): Choice => ({
+  ...approveChoice(task, work),
+  label: 'Merge it again',
+  effect: 'The finished work enters the merge queue again; no agent is started.',
+})
+
 export const rejectChoice = (task: Id, work: Pick<Run, 'commit'>): Choice => ({
   ...{ id: 'reject', kind: 'reject' },
   label: 'Reject the work',

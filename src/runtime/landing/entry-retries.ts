@@ -1,6 +1,6 @@
 /**
  * Retries merge entries that fail for a reason unrelated to their work (git fails, an object is missing, a bug of
- * ours). The entry is retried after a pause; after the third failure it leaves the queue and a person is asked. The
+ * ours). The entry is retried after a pause; after the fifth failure, four minutes later, it leaves the queue and a person is asked. The
  * count is stored, so a restart of the engine does not reset it, and entries behind it are processed meanwhile.
  */
 import { backoff } from '../../domain/backoff.ts'
@@ -17,10 +17,10 @@ import type { Context } from '../core/context.ts'
 import { BranchLostError, recordBrokenBranch } from './broken-branch.ts'
 import { escalateUnmergeable } from './unmergeable-entry.ts'
 
-const failureLimit = 3
+const failureLimit = 5
 
 /** Milliseconds before the first retry: a passing problem (a lock, a full disk) needs some time. */
-const rest = { firstMs: 3_000, maxMs: 60_000, factor: 4 }
+const rest = { firstMs: 3_000, maxMs: 300_000, factor: 4 }
 
 /** Whether the pause after the last failure is over. */
 export const isEntryRetryDue = async ({ db }: Pick<Context, 'db'>, entry: MergeEntry): Promise<boolean> => {

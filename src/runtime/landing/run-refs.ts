@@ -32,8 +32,8 @@ const isUsed = async (context: Context, runId: string): Promise<boolean> => {
   const task = await getTask(context.db, run.taskId)
   // The task that corrects it starts from this commit.
   if (task !== undefined && waitsForAutoFix(task)) return true
-  if (entry !== undefined) return entry.state === 'pending' || entry.state === 'processing'
-  // A person may still approve the run's commit.
+  if (entry !== undefined && entry.state !== 'failed') return entry.state === 'pending' || entry.state === 'processing'
+  // A person may still approve the run's commit, or have it merged again.
   return task?.status === 'blocked(awaiting_judge)' || task?.status === 'blocked(awaiting_human)'
 }
 

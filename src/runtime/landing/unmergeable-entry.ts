@@ -6,6 +6,7 @@
 import type { AnyFacts, Diagnosis } from '../../recovery/types.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
 import type { Unmergeable } from '../../recovery/diagnosis/direct-evidence.ts'
+import type { Choice } from '../../domain/escalation.ts'
 import type { Task } from '../../domain/task.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
@@ -13,7 +14,7 @@ import { progressGoal } from '../../store/goal.ts'
 import { moveMerge } from '../../store/merge.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
 import { getTask, moveTask } from '../../store/task.ts'
-import { cancelChoice, hintChoice, retryChoice } from '../core/choices.ts'
+import { cancelChoice, hintChoice, mergeAgainChoice, retryChoice } from '../core/choices.ts'
 import { machineProblemText } from '../core/question.ts'
 import { questionWithTried, triedLines } from '../core/tried.ts'
 import type { Context } from '../core/context.ts'
@@ -42,6 +43,10 @@ const detailsOf = ({ run }: MergeAttempt, diagnosis: Diagnosis): string =>
     `The work is kept: commit ${run.commit ?? '?'}, and in the snapshots of the run (unstuck restore ${run.id} --into <folder>).`,
   ].join('\n')
 
+/** Where its lines and checks are not at fault, the same work may be merged later. What was merged already is taken off the goal branch. */
+const mergeAgain = ({ task, run, entry }: MergeAttempt, { label }: Diagnosis): Choice[] =>
+  label === 'git_conflict' || entry.state === 'merged' ? [] : [mergeAgainChoice(task.id, run)]
+
 const askPerson = async (tx: Queryable, landing: MergeAttempt, diagnosis: Diagnosis): Promise<void> => {
   const happened = happenedText(landing, diagnosis)
   const tried = triedLines(await recoveriesOf(tx, landing.task.id), diagnosis.evidence)
@@ -54,6 +59,7 @@ const askPerson = async (tx: Queryable, landing: MergeAttempt, diagnosis: Diagno
     ...{ question: questionWithTried(happened, tried), happened, tried },
     details: detailsOf(landing, diagnosis),
     choices: [
+      ...mergeAgain(landing, diagnosis),
       retryChoice(landing.task.id),
       ...(machineFault(diagnosis) === undefined ? [hintChoice(landing.task.id)] : []),
       cancelChoice(landing.task.id),

@@ -9,7 +9,7 @@ import type { Queryable } from '../../store/db.ts'
 import { answerEscalation, pendingEscalationOf } from '../../store/escalation.ts'
 import { storeNow } from '../../store/event.ts'
 import { judgementOfHead, judgementOfRun, moveJudgement, type JudgementChange } from '../../store/judgement.ts'
-import { enqueueMerge } from '../../store/merge.ts'
+import { enqueueAgain, enqueueMerge } from '../../store/merge.ts'
 import { getRun } from '../../store/run.ts'
 import { moveTask } from '../../store/task.ts'
 import { actorName, hintText } from '../core/person-text.ts'
@@ -109,7 +109,7 @@ export const approveTask = async (context: Context, id: string, { by, ...seen }:
     await storeVerdict(tx, work, { verdict: 'approve', decidedBy, reason: `${decidedBy} approved it` })
     const trigger = goal.repoMode === 'direct' ? 'approved_in_place' : 'approved'
     movedOrThrow(await moveTask(tx, task, trigger, { runId: run.id, payload: { commit: run.commit } }))
-    if (goal.repoMode !== 'direct') await enqueueMerge(tx, context.newId('m'), run)
+    if (goal.repoMode !== 'direct' && !(await enqueueAgain(tx, run))) await enqueueMerge(tx, context.newId('m'), run)
     await reopenGoal(tx, goal.id)
   })
   context.wake()
