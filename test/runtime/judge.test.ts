@@ -322,13 +322,40 @@ it('goes to another harness with the same objection, and then to a person with b
   const question = await questionOf(goal)
   expect(question?.happened).toContain('the reviewer (y) still objects, and no further correction is tried')
   expect(question?.details).toContain('- [error] src/a.ts: It loses the last line')
-  expect(question?.choices.map(({ id }) => id)).toEqual(['approve', 'hint', 'retry', 'cancel'])
+  expect(question?.choices.map(({ id }) => id)).toEqual(['approve', 'reject', 'hint', 'retry', 'cancel'])
   await approveTask(context, third!.id)
   expect(await listMerges(opened.store.db, { goalId: goal })).toMatchObject([{ commit: last.commit }])
   await land(third!.id)
   expect(await tried(task, first!.id, second!.id)).toEqual([
     ...['auto-fix-objection success', 'auto-fix-objection success', 'auto-fix-other-harness success'],
   ])
+})
+
+it.each([
+  ['as often as a person says the same', { reworkDepth: 5 }],
+  ['by the task itself where no other task may', { reworkDepth: 1 }],
+])('is corrected by a note %s', async (_, requeue) => {
+  const context = contextWith({ judge: { mode: 'human' }, requeue })
+  const { goal, task } = await newWork()
+  await judgeRuns(context)
+  await rejectTask(context, task, { note: 'Rename the option back.', by: 'ann' })
+  const child = (await childOfTask(goal, task)) as Task
+  const run = await succeed(child.id)
+  await judgeRuns(context)
+  await rejectTask(context, child.id, { note: 'Rename the option back.', by: 'ann' })
+  expect(await judgement(run)).toMatchObject({ verdict: 'request_changes', reason: 'ann rejected it' })
+  expect(await questionOf(goal)).toBeUndefined()
+  const next = (await listTasks(opened.store.db, goal)).at(-1) as Task
+  expect(next.status).toBe('queued')
+  if (requeue.reworkDepth === 1) expect(next).toMatchObject({ id: child.id, hint: 'Rename the option back.' })
+  else expect(next).toMatchObject({ rework: { parent: child.id } })
+})
+
+it('can be rejected where it is held', async () => {
+  const { goal, task } = await newWork('auto', { ...verified, weakened })
+  await judgeRuns(contextWith())
+  await rejectTask(contextWith(), task, { note: 'Restore the test.' })
+  expect((await childOfTask(goal, task))?.instructions).toContain('Restore the test.')
 })
 
 it('is no recovery when the other harness does not come to an end, and a person is asked', async () => {

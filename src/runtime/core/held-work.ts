@@ -4,7 +4,7 @@ import type { Run, Weakening } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
 import { visiblePath } from '../../recovery/policy/fold.ts'
-import { approveChoice, commandToApprove, cancelChoice, hintChoice, takeOverChoices } from './choices.ts'
+import { approveChoice, commandToApprove, cancelChoice, hintChoice, rejectChoice, takeOverChoices } from './choices.ts'
 import { missingChecks } from '../../recovery/review/judge-mode.ts'
 import { questionWithTried } from './tried.ts'
 import { unapprovedWeakenings, weakenedQuestion, weakeningReason } from './weakened-question.ts'
@@ -59,7 +59,13 @@ const sizeQuestion = (task: Task, run: Run, large: Oversized, tried: string[]): 
       `To look at the work: unstuck diff ${run.id}. To merge exactly this work: ${commandToApprove(id, run)}.`,
       `To have it done differently: unstuck retry ${id} --hint "…".`,
     ].join('\n'),
-    choices: [approveChoice(id, run), hintChoice(id), ...takeOverChoices(task, run.id), cancelChoice(id)],
+    choices: [
+      approveChoice(id, run),
+      rejectChoice(id, run),
+      hintChoice(id),
+      ...takeOverChoices(task, run.id),
+      cancelChoice(id),
+    ],
   }
 }
 
@@ -80,7 +86,13 @@ const missingQuestion = (
       missingLine(task),
       `To look at the work: unstuck diff ${run.id}. To merge exactly this work: ${commandToApprove(id, run)}.`,
     ].join('\n'),
-    choices: [approveChoice(id, run), hintChoice(id), ...takeOverChoices(task, run.id), cancelChoice(id)],
+    choices: [
+      approveChoice(id, run),
+      rejectChoice(id, run),
+      hintChoice(id),
+      ...takeOverChoices(task, run.id),
+      cancelChoice(id),
+    ],
   }
 }
 

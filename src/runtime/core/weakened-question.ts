@@ -3,7 +3,7 @@ import { withEdit, type Task } from '../../domain/task.ts'
 import type { Run, Weakening } from '../../domain/run.ts'
 import { unnamedWeakenings } from '../../recovery/named-by-task.ts'
 import { weakeningText } from '../../recovery/weakened.ts'
-import { approveChoice, commandToApprove, cancelChoice, hintChoice } from './choices.ts'
+import { approveChoice, commandToApprove, cancelChoice, hintChoice, rejectChoice } from './choices.ts'
 import { questionWithTried } from './tried.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
 
@@ -44,5 +44,5 @@ export const weakenedQuestion = (
   ].join('\n'),
   happened: happenedText(task, held),
   tried,
-  choices: [approveChoice(task.id, run), hintChoice(task.id), cancelChoice(task.id)],
+  choices: [approveChoice(task.id, run), rejectChoice(task.id, run), hintChoice(task.id), cancelChoice(task.id)],
 })

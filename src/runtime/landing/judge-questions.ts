@@ -143,6 +143,6 @@ export const disagreementQuestion = (
         ...lookLines(run),
       ],
     }),
-    choices: [approveChoice(task.id, run), ...againChoices(task), cancelChoice(task.id)],
+    choices: [approveChoice(task.id, run), rejectChoice(task.id, run), ...againChoices(task), cancelChoice(task.id)],
   }
 }

@@ -38,6 +38,8 @@ export interface Objected {
   run: Run
   /** Who objects: `the reviewer (codex)`, or a person. */
   by: string
+  /** A person may say the same again: each time it is carried out. */
+  isPerson?: boolean
   points: ReviewPoint[]
   summary: string
 }
@@ -60,7 +62,7 @@ export interface ChosenAnswer extends RecoveryDecision {
 
 /** Reads the store outside of any transaction, and writes nothing. */
 export const chooseForObjection = async (context: Context, objected: Objected): Promise<ChosenAnswer> => {
-  const { task, run, by, points, summary, judgement } = objected
+  const { task, run, by, points, summary, judgement, isPerson = false } = objected
   const line = await lineOfTask(context.db, task)
   const earlier = (
     await judgementsOf(
@@ -68,7 +70,7 @@ export const chooseForObjection = async (context: Context, objected: Objected): 
       line.map(({ id }) => id),
     )
   ).filter(({ id, verdict }) => verdict === 'request_changes' && id !== judgement.id)
-  const again = earlier.some((before) => isSameObjection(points, before.points))
+  const again = !isPerson && earlier.some((before) => isSameObjection(points, before.points))
   const otherHarness = again ? await untriedInLine(context, task, line) : undefined
   const decision = await chooseStoredRecovery(context, run, {
     ...{ kind: 'objection', by, again, text: objectionText(points), key: objectionKey(points) },
@@ -105,7 +107,8 @@ const correct = async (
   })
 }
 
-const isAutoFixStep = (
+/** Whether a new task corrects the work. */
+export const isAutoFixStep = (
   decision: RecoveryDecision,
 ): decision is RecoveryDecision & ChosenRecovery<ActionOf<'answer_objection'>> =>
   decision.step.kind === 'recover' && decision.step.action.type === 'answer_objection'

@@ -1,7 +1,7 @@
 /** A person decides about finished work: it lands as it is, is corrected by a note, or goes to the reviewer again. */
 import { offersChoice, type ChoiceKind, type Escalation } from '../../domain/escalation.ts'
 import { goalEnded, type Goal } from '../../domain/goal.ts'
-import type { Judgement } from '../../domain/judgement.ts'
+import type { Judgement, ReviewPoint } from '../../domain/judgement.ts'
 import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
@@ -14,7 +14,7 @@ import { getRun } from '../../store/run.ts'
 import { moveTask } from '../../store/task.ts'
 import { actorName, hintText } from '../core/person-text.ts'
 import type { Context } from '../core/context.ts'
-import { answerObjection, chooseForObjection } from '../landing/object-to-work.ts'
+import { answerObjection, chooseForObjection, isAutoFixStep } from '../landing/object-to-work.ts'
 import { goalNamed, movedOrThrow, reopenGoal, retryTask, taskNamed } from './commands.ts'
 
 interface Decided {
@@ -118,14 +118,36 @@ export const approveTask = async (context: Context, id: string, { by, ...seen }:
 
 const rejection = { kind: 'reject', what: 'a rejection' } as const
 
+interface Note {
+  note: string
+  by: string
+}
+
+const pointOf = (note: string): ReviewPoint => ({ path: null, severity: 'error', what: note, why: '' })
+
+/** The task itself continues with the note: its work is in place, or no further task may correct it. */
+const continueByNote = async (context: Context, { task, question }: Decided, { note, by }: Note): Promise<void> => {
+  await retryTask(context, task.id, {
+    ...{ hint: note, by, choice: 'reject' },
+    before: async (tx) => {
+      const now = await decidedWork(tx, task.id, { ...rejection, question: question.id })
+      const change = { verdict: 'request_changes' as const, points: [pointOf(note)] }
+      await storeVerdict(tx, now, { ...change, decidedBy: by, reason: `${by} rejected it` })
+      return now.task
+    },
+  })
+}
+
 /** The note is an objection like a reviewer's: a new task corrects the work by it, and its work is judged again. */
-const correctByNote = async (context: Context, seen: Decided, given: { note: string; by: string }): Promise<void> => {
+const correctByNote = async (context: Context, seen: Decided, given: Note): Promise<void> => {
   const { task, run, judgement } = seen
   const { note, by } = given
-  const points = [{ path: null, severity: 'error' as const, what: note, why: '' }]
+  const points = [pointOf(note)]
   const judged = judgement ?? { id: '', number: task.number }
-  const objected = { judgement: judged, task, run, by, points, summary: '' }
+  const objected = { judgement: judged, task, run, by, isPerson: true, points, summary: '' }
   const answer = await chooseForObjection(context, objected)
+  // A review has no agent that could be given the note: a person is asked what to do instead.
+  if (!isAutoFixStep(answer) && task.review === null) return continueByNote(context, seen, given)
   await context.db.transaction(async (tx) => {
     const now = await decidedWork(tx, task.id, rejection)
     if (now.task.version !== task.version || now.question.id !== seen.question.id)
@@ -149,13 +171,9 @@ export const rejectTask = async (
   const text = hintText(context, note)
   if (text === null) throw new AppError('INPUT_INVALID', 'note: it is empty; say what has to be corrected')
   const work = await decidedWork(context.db, id, { ...rejection, ...seen })
-  // Work in place has no commit that a new task could begin with: the task itself continues in the folder.
-  if (work.goal.repoMode === 'direct')
-    await retryTask(context, id, {
-      ...{ hint: text, by, choice: 'reject' },
-      before: async (tx) => (await decidedWork(tx, id, { ...rejection, question: work.question.id })).task,
-    })
-  else await correctByNote(context, work, { note: text, by: actorName(by) })
+  const given = { note: text, by: actorName(by) }
+  // Work in place has no commit that a new task could begin with.
+  await (work.goal.repoMode === 'direct' ? continueByNote : correctByNote)(context, work, given)
   context.wake()
   return taskNamed(context.db, id)
 }
