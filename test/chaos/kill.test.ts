@@ -44,14 +44,19 @@ const play = async (round: Round): Promise<void> => {
     },
     firstStart: server !== undefined,
   })
-  const key = 'point' in round.kill ? round.kill.point : 'random'
-  const count = counts.get(key) ?? { passed: 0, failed: 0 }
-  counts.set(key, count)
-  count.failed += 1
+  const keys = 'points' in round.kill ? round.kill.points.map(({ point }) => point) : ['random']
+  const counted = keys.map((key) => {
+    const count = counts.get(key) ?? { passed: 0, failed: 0 }
+    counts.set(key, count)
+    return count
+  })
+  for (const count of counted) count.failed += 1
   try {
     expect(await playRound(scene, round, real)).toEqual([])
-    count.failed -= 1
-    count.passed += 1
+    for (const count of counted) {
+      count.failed -= 1
+      count.passed += 1
+    }
   } finally {
     await real?.close()
     await closeScene(scene)

@@ -47,11 +47,17 @@ export const dice = (seed: number): (() => number) => {
 export type Kind = 'question' | 'landing' | 'moved' | 'direct' | 'remote'
 export type Cli = 'claude' | 'codex'
 
+/** The engine is killed in this pass of the point. */
+export interface Kill {
+  point: CrashPoint
+  pass: number
+}
+
 export interface Round {
   name: string
   kind: Kind
-  /** The point and its pass, or the times after the goal was posted (or the engine was ready again) of the kills. */
-  kill: { point: CrashPoint; pass: number } | { delaysMs: number[] }
+  /** The points, one after the other, or the times after the goal was posted (or the engine was ready again) of the kills. */
+  kill: { points: Kill[] } | { delaysMs: number[] }
   real: Cli | null
 }
 
@@ -116,11 +122,41 @@ const realOf = (number: number, every: number): Cli | null => {
   return Math.floor(number / every) % 2 === 0 ? 'claude' : 'codex'
 }
 
-export const pointRounds = (settings: Settings): Round[] => {
+interface PointRound extends Round {
+  kill: { points: Kill[] }
+}
+
+/** Passed after a first kill for sure. */
+const isOfGoal = ({ kill }: PointRound): boolean =>
+  kill.points.every(({ point }) => point.startsWith('goal-') && point !== 'goal-created')
+
+const nameOf = ({ kill, kind, real }: Omit<PointRound, 'name'>): string =>
+  `${kill.points.map(({ point, pass }) => `${point} pass ${pass}`).join(', then ')}, ${kind}${real === null ? '' : `, ${real}`}`
+
+/**
+ * One world for two kills: a point of a task, then one of the goal in a world of the same kind. Where the user's branch moves, the first
+ * kill is in the first pass: it moves when a task is done, and the goal may then pass its points before all tasks are.
+ */
+const shared = (rounds: readonly PointRound[]): PointRound[] => {
+  const left = rounds.filter((round) => !isOfGoal(round))
+  return rounds
+    .filter(isOfGoal)
+    .map((last) => {
+      const at = left.findIndex(({ kind, real }) => kind === last.kind && real === null && last.real === null)
+      const [first] = at === -1 ? [] : left.splice(at, 1)
+      if (first === undefined) return last
+      const before = first.kill.points.map((kill) => (last.kind === 'moved' ? { ...kill, pass: 1 } : kill))
+      const round = { ...last, kill: { points: [...before, ...last.kill.points] } }
+      return { ...round, name: nameOf(round) }
+    })
+    .concat(left)
+}
+
+export const pointRounds = (settings: Settings): PointRound[] => {
   const roll = dice(settings.seed)
   let number = 0
-  return crashPoints.flatMap((point, index) =>
-    Array.from({ length: settings.roundsPerPoint }, (_value, round): Round => {
+  const rounds = crashPoints.flatMap((point, index) =>
+    Array.from({ length: settings.roundsPerPoint }, (_value, round): PointRound => {
       number += 1
       const wanted = realOf(number, settings.realEvery)
       const kind =
@@ -130,14 +166,11 @@ export const pointRounds = (settings: Settings): Round[] => {
       // The held CLI's goal is one of a checkout.
       const real = kind === 'remote' ? null : wanted
       const pass = pick(roll, 1, passes(kind, point))
-      return {
-        name: `${point} pass ${pass}, ${kind}${real === null ? '' : `, ${real}`}`,
-        kind,
-        kill: { point, pass },
-        real,
-      }
+      const made = { kind, kill: { points: [{ point, pass }] }, real }
+      return { ...made, name: nameOf(made) }
     }),
   )
+  return shared(rounds)
 }
 
 const longestDelayMs = 9_000

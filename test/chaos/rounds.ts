@@ -123,22 +123,26 @@ export const finishRound = async (scene: Scene, engine: EngineProcess, exact: bo
   return [...breaches, ...livingOf(scene.world).map((what) => `left behind: ${what}`)]
 }
 
-const killAtPoint = async (scene: Scene, round: Round, before: () => Promise<void>): Promise<void> => {
-  if (!('point' in round.kill)) return
-  const mark = join(scene.world.root, 'killed')
-  const arm = join(scene.world.root, 'armed')
-  const engine = await start(scene, {
-    CHAOS_POINT: round.kill.point,
-    CHAOS_PASS: String(round.kill.pass),
-    CHAOS_MARK: mark,
-    CHAOS_ARM: arm,
-  })
-  await before()
-  writeFileSync(arm, '')
-  await post(scene, goals[round.kind])
-  await untilKilled(scene, engine)
-  if (!existsSync(mark) || readFileSync(mark, 'utf8') !== round.kill.point)
-    throw new Error(`the engine was not killed at ${round.kill.point}`)
+const killAtPoints = async (scene: Scene, round: Round, before: () => Promise<void>): Promise<void> => {
+  if (!('points' in round.kill)) return
+  const wanted = round.real === null ? 1 : 2
+  for (const [index, { point, pass }] of round.kill.points.entries()) {
+    const mark = join(scene.world.root, `killed-${index}`)
+    const arm = join(scene.world.root, `armed-${index}`)
+    const engine = await start(scene, {
+      CHAOS_POINT: point,
+      CHAOS_PASS: String(pass),
+      CHAOS_MARK: mark,
+      CHAOS_ARM: arm,
+    })
+    if (index === 0) await before()
+    writeFileSync(arm, '')
+    if (index === 0) await post(scene, goals[round.kind])
+    else await postIfMissing(scene, goals[round.kind], wanted)
+    await untilKilled(scene, engine)
+    if (!existsSync(mark) || readFileSync(mark, 'utf8') !== point)
+      throw new Error(`the engine was not killed at ${point}`)
+  }
 }
 
 const killAtRandom = async (scene: Scene, round: Round, before: () => Promise<void>): Promise<void> => {
@@ -169,7 +173,7 @@ export interface Real {
 /** Plays a round and gives its breaches. */
 export const playRound = async (scene: Scene, round: Round, real: Real | undefined): Promise<string[]> => {
   const before = async (): Promise<void> => real?.begin(scene)
-  await killAtPoint(scene, round, before)
+  await killAtPoints(scene, round, before)
   await killAtRandom(scene, round, before)
   const engine = await start(scene)
   await postIfMissing(scene, goals[round.kind], real === undefined ? 1 : 2)

@@ -14,7 +14,7 @@ const passedInSource = (): string[] => {
 }
 
 test('every crash point of the source is in the kill rounds, and the other way round', () => {
-  const killed = pointRounds(settingsOf({})).flatMap(({ kill }) => ('point' in kill ? [kill.point] : []))
+  const killed = pointRounds(settingsOf({})).flatMap(({ kill }) => kill.points.map(({ point }) => point))
   expect([...new Set(killed)].sort()).toEqual([...crashPoints].sort())
   expect([...new Set(passedInSource())].sort()).toEqual([...crashPoints].sort())
 })
