@@ -18,3 +18,12 @@ export const judgementWait = (
   if (state !== 'waiting' || retryAt === null) return undefined
   return { owner: 'judge', text: `the reviewer${who} is asked again ("${reason.slice(0, 200)}")`, at: retryAt }
 }
+
+/** The judge was switched off, while a reviewer was at work or before. */
+export const judgeOffWait = (judgement: Judgement | undefined): { owner: string; text: string } => ({
+  owner: 'person',
+  text:
+    judgement?.state === 'claimed'
+      ? 'the judge is off, so no verdict on its work counts: unstuck resume --judge'
+      : 'its work waits for its review, and the judge is off: unstuck resume --judge',
+})

@@ -14,7 +14,7 @@ import type { Judgement } from '../../domain/judgement.ts'
 import { retryNumber, taskEnded, type Lane, type Task } from '../../domain/task.ts'
 import { continuationOf } from './rework-wait.ts'
 import { waitEnd, type Recovery } from '../../store/recovery.ts'
-import { judgementWait } from './judgement-wait.ts'
+import { judgementWait, judgeOffWait } from './judgement-wait.ts'
 
 export interface TaskFacts {
   task: Task
@@ -206,10 +206,7 @@ const reviewWait = ({ task, runs, merges, goal, waits, judgements, now, judgeOff
   }
   if (entry?.state === 'pending') return pendingWait(entry, waits)
   const judgement = judgements?.find(({ runId }) => runId === run?.id)
-  if (judgeOff === true && judgement?.state === 'claimed')
-    return { owner: 'person', text: 'the judge is off, so no verdict on its work counts: unstuck resume --judge' }
-  if (judgeOff === true && judgement?.state !== 'asked')
-    return { owner: 'person', text: 'its work waits for its review, and the judge is off: unstuck resume --judge' }
+  if (judgeOff === true && judgement?.state !== 'asked') return judgeOffWait(judgement)
   const judged = judgement === undefined ? undefined : judgementWait(judgement, now)
   if (judged !== undefined) return judged
   if (run !== undefined && run.judgedAt === null) return { owner: 'judge', text: 'its work is waiting for its review' }
