@@ -100,7 +100,8 @@ export const judgementFlow = {
       event: 'judge.task_recovered',
     }),
     { from: 'claimed', to: 'waiting', trigger: 'unanswered', owner: 'judge', event: 'judge.task_requeued' },
-    { from: 'claimed', to: 'asked', trigger: 'escalated', owner: 'judge', event: 'judge.review' },
+    // Also while it waits: the owner's settings may have become stricter since it was claimed.
+    ...fromEach(['claimed', 'waiting'], { to: 'asked', trigger: 'escalated', owner: 'judge', event: 'judge.review' }),
     { from: 'claimed', to: 'decided', trigger: 'reviewed', owner: 'judge', event: 'judge.review' },
     // A person may be asked about a commit again: in its second run, or where reviewer and writer do not agree.
     ...fromEach(['asked', 'decided', 'withdrawn'], {

@@ -51,17 +51,35 @@ const filesText = ({ verdict }: Run): string => {
   return count === 1 ? '1 file' : `${count} files`
 }
 
-/** `why`: why a person has to look, where that is more than the mode of the judge. */
-export const decideQuestion = (
-  task: Task,
-  run: Run,
-  { held, why, tried }: { held?: Held | undefined; why?: string; tried: string[] },
-): Question => {
+/** What a reviewer found, for the person who decides after it. */
+interface Found {
+  points: readonly ReviewPoint[]
+  summary: string
+}
+
+const foundLines = ({ points, summary }: Found): string[] => [
+  ...(summary === '' ? [] : [`The reviewer says: ${summary}`]),
+  ...pointLines(points),
+]
+
+interface ToDecide {
+  held?: Held | undefined
+  /** Why a person has to look, where that is more than the mode of the judge. */
+  why?: string | undefined
+  /** Of a reviewer that approved, while the settings became stricter. */
+  found?: Found
+  tried: string[]
+}
+
+export const decideQuestion = (task: Task, run: Run, { held, why, found, tried }: ToDecide): Question => {
   const reasons = [...(held === undefined ? [] : [heldReason(held)]), ...(why === undefined ? [] : [why])]
   const because = reasons.length === 0 ? '' : ` (${reasons.join('; ')})`
   const happened = `${named(task)} is finished and changes ${filesText(run)}; it lands only if you approve it${because}.`
   return {
-    ...about(task, run, { happened, tried, details: [...checkLines(run), ...lookLines(run)] }),
+    ...about(task, run, {
+      ...{ happened, tried },
+      details: [...(found === undefined ? [] : foundLines(found)), ...checkLines(run), ...lookLines(run)],
+    }),
     choices: [
       approveChoice(task.id, run),
       rejectChoice(task.id, run),
@@ -75,21 +93,11 @@ export const decideQuestion = (
 export const outvotedQuestion = (
   task: Task,
   run: Run,
-  {
-    reason,
-    points,
-    summary,
-    tried,
-  }: { reason: string; points: readonly ReviewPoint[]; summary: string; tried: string[] },
+  { reason, tried, ...found }: Found & { reason: string; tried: string[] },
 ): Question => {
   const happened = `${named(task)} needs your decision: ${reason}.`
-  const said = summary === '' ? [] : [`The reviewer says: ${summary}`]
   return {
-    ...about(task, run, {
-      happened,
-      tried,
-      details: [...said, ...pointLines(points), ...checkLines(run), ...lookLines(run)],
-    }),
+    ...about(task, run, { happened, tried, details: [...foundLines(found), ...checkLines(run), ...lookLines(run)] }),
     choices: [approveChoice(task.id, run), rejectChoice(task.id, run), cancelChoice(task.id)],
   }
 }

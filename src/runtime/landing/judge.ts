@@ -90,7 +90,8 @@ interface Decision {
   question?: (tried: string[]) => Omit<NewEscalation, 'id'>
 }
 
-const decide = ({ task, run }: Work, gates: Gates, mode: JudgeMode): Decision => {
+/** Without a question, nothing but a reviewer may still hold the work. */
+export const decide = ({ task, run }: Work, gates: Gates, mode: JudgeMode): Decision => {
   if (gates.kind === 'rejected')
     return {
       ...{ trigger: 'gates_decided', reason: gates.reason, verdict: 'request_changes' },

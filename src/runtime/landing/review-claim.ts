@@ -3,6 +3,7 @@ import { noSpend } from '../../domain/budget.ts'
 import type { Judgement } from '../../domain/judgement.ts'
 import { renewIntervalMs } from '../../domain/lease.ts'
 import type { Run } from '../../domain/run.ts'
+import type { Queryable } from '../../store/db.ts'
 import { progressGoal } from '../../store/goal.ts'
 import {
   addJudgementSpend,
@@ -10,6 +11,7 @@ import {
   dueJudgements,
   getJudgement,
   insertJudgement,
+  moveJudgement,
   renewClaim,
   requireClaim,
   requireSpender,
@@ -21,7 +23,7 @@ import { runPaths, type Context } from '../core/context.ts'
 import { freeHarnesses } from '../harness/accounts.ts'
 import { harnessesHere } from '../harness/harness-choice.ts'
 import { judgeWorks } from './judge-hatch.ts'
-import { gateResult, modeOf, judgeableWork, repeatVerdict, type Work } from './judge.ts'
+import { decide, escalateWork, gateResult, modeOf, judgeableWork, repeatVerdict, type Work } from './judge.ts'
 
 export interface ClaimedReview extends Work {
   judgement: Judgement
@@ -62,6 +64,18 @@ const claimNew = async (context: Context, seen: Run, judge: Judge): Promise<Clai
   })
 }
 
+/**
+ * The owner's settings may have become stricter while the review waited: then a person decides at once, and nothing is spent. Returns
+ * whether that is so.
+ */
+const askedInstead = async (context: Context, tx: Queryable, work: Work, seen: Judgement): Promise<boolean> => {
+  const { reason, question } = decide(work, gateResult(context, work), modeOf(context, work))
+  if (question === undefined) return false
+  const moved = await moveJudgement(tx, seen, 'escalated', { reason, payload: { verdict: 'ask_person' } })
+  if (moved.ok) await escalateWork(context, tx, work, { reason, question })
+  return true
+}
+
 const claimDue = async (context: Context, seen: Judgement, judge: Judge): Promise<ClaimedReview | undefined> => {
   const found = await getRun(context.db, seen.runId)
   if (found === undefined) return undefined
@@ -69,6 +83,7 @@ const claimDue = async (context: Context, seen: Judgement, judge: Judge): Promis
   return context.db.transaction(async (tx) => {
     const work = await judgeableWork(tx, found)
     if (work === undefined || work.task.status !== 'blocked(awaiting_judge)') return undefined
+    if (await askedInstead(context, tx, work, seen)) return undefined
     const claim = { engineId: judge.engineId, ttlSeconds: context.config().lease.ttlSeconds, harness }
     const judgement = await claimAgain(tx, seen, claim)
     return judgement === undefined ? undefined : { ...work, judgement }

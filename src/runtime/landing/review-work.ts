@@ -14,6 +14,7 @@ import {
 } from '../../recovery/review/review-answer.ts'
 import { reviewQuestion } from '../../recovery/review/review-question.ts'
 import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
+import type { NewEscalation } from '../../store/escalation.ts'
 import { storeNow } from '../../store/event.ts'
 import { holdHatch } from '../../store/hatch.ts'
 import { getJudgement, moveJudgement, requireClaim } from '../../store/judgement.ts'
@@ -27,8 +28,8 @@ import { taskInstructions } from '../agent/role-instructions.ts'
 import type { Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
 import { accountLimitOf } from '../harness/accounts.ts'
-import { escalateWork, type Work } from './judge.ts'
-import { noReviewQuestion, outvotedQuestion } from './judge-questions.ts'
+import { decide, escalateWork, gateResult, modeOf, type Work } from './judge.ts'
+import { decideQuestion, noReviewQuestion, outvotedQuestion } from './judge-questions.ts'
 import { answerObjection, chooseForObjection } from './object-to-work.ts'
 import { askContextOf, type ClaimedReview } from './review-claim.ts'
 
@@ -105,6 +106,30 @@ const currentWork = async (tx: Queryable, { judgement, goal, run }: ClaimedRevie
   return { goal, task, run }
 }
 
+interface HeldBack {
+  reason: string
+  question: (tried: string[]) => Omit<NewEscalation, 'id'>
+}
+
+/**
+ * What outvotes an approval, by the settings as they are now: the owner may have made them stricter since the review began, and what
+ * allows less counts at once. Undefined = nothing.
+ */
+const heldBack = (context: Context, work: Work, { risk, points, summary }: Opinion): HeldBack | undefined => {
+  const { task, run } = work
+  const tooRisky = riskRefusal(risk, context.config().judge.maxRisk)
+  const gates = gateResult(context, work)
+  const { reason, question } = decide(work, gates, modeOf(context, work))
+  if (gates.kind === 'rejected' && question !== undefined) return { reason, question }
+  const found = { points, summary }
+  if (question !== undefined) {
+    const held = gates.kind === 'held' ? gates.held : undefined
+    return { reason, question: (tried) => decideQuestion(task, run, { held, why: tooRisky, found, tried }) }
+  }
+  if (tooRisky === undefined) return undefined
+  return { reason: tooRisky, question: (tried) => outvotedQuestion(task, run, { reason: tooRisky, ...found, tried }) }
+}
+
 const approve = async (
   context: Context,
   claimed: ClaimedReview,
@@ -112,20 +137,18 @@ const approve = async (
   model: string | null,
 ): Promise<void> => {
   const { risk, points, summary } = opinion
-  const refusal = riskRefusal(risk, context.config().judge.maxRisk)
   await context.db.transaction(async (tx) => {
     await requireJudge(tx)
     const work = await currentWork(tx, claimed)
+    const held = heldBack(context, work, opinion)
     const judgement = (await getJudgement(tx, claimed.judgement.id)) ?? claimed.judgement
-    const change = { risk, points, summary, model, reason: refusal ?? opinion.reason }
-    if (refusal === undefined) {
+    const change = { risk, points, summary, model, reason: held?.reason ?? opinion.reason }
+    if (held === undefined) {
       mustSucceed(await moveJudgement(tx, judgement, 'reviewed', { ...change, verdict: 'approve' }))
       return enqueueMerge(tx, context.newId('m'), work.run)
     }
     mustSucceed(await moveJudgement(tx, judgement, 'escalated', { ...change, payload: { verdict: 'ask_person' } }))
-    const question = (tried: string[]) =>
-      outvotedQuestion(work.task, work.run, { reason: refusal, points, summary, tried })
-    return escalateWork(context, tx, work, { reason: refusal, question })
+    return escalateWork(context, tx, work, held)
   })
 }
 

@@ -1,0 +1,160 @@
+/** What follows from the answer of a reviewer, and from none, on a real store. The answers are kept ones, so no agent is launched. */
+import { basename } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { configSchema } from '../../src/config-schema.ts'
+import { emptyVerdict, type Run, type Verdict } from '../../src/domain/run.ts'
+import type { Task } from '../../src/domain/task.ts'
+import { playbooks } from '../../src/recovery/ladder.ts'
+import type { ReviewAnswer } from '../../src/recovery/review/review-answer.ts'
+import type { Context } from '../../src/runtime/core/context.ts'
+import { realPorts, type Ports } from '../../src/runtime/core/ports.ts'
+import { claimReviews, type ClaimedReview } from '../../src/runtime/landing/review-claim.ts'
+import { reviewWork } from '../../src/runtime/landing/review-work.ts'
+import { systemClock } from '../../src/runtime/core/system-clock.ts'
+import { claimTask } from '../../src/store/claim.ts'
+import { mustSucceed, sql } from '../../src/store/db.ts'
+import { listEscalations } from '../../src/store/escalation.ts'
+import { judgementOfRun } from '../../src/store/judgement.ts'
+import { listMerges } from '../../src/store/merge.ts'
+import { finishRun, getRun, saveRun } from '../../src/store/run.ts'
+import { getTask, moveTask } from '../../src/store/task.ts'
+import { openRequeueStore, type RequeueStore } from './requeue-store.ts'
+
+let opened: RequeueStore
+let runs = 0
+beforeAll(async () => {
+  opened = await openRequeueStore()
+})
+afterAll(() => opened.close())
+// The store is shared, because opening one takes seconds: nothing happens to the goals of earlier tests any more.
+beforeEach(() => opened.store.db.query(sql`update goal set state = 'paused' where state = 'active'`))
+
+const check = {
+  command: 'npm test',
+  source: 'task',
+  exitCode: 0,
+  signal: null,
+  timedOut: false,
+  durationMs: 1,
+} as const
+const verified: Verdict = { ...emptyVerdict, outcome: 'verified', checks: [check], changedPaths: ['src/a.ts'] }
+
+const approval: ReviewAnswer = {
+  ...{ verdict: 'approve', risk: 'low', summary: 'It fits.' },
+  points: [{ path: 'src/a.ts', severity: 'note', what: 'The name is long', why: '' }],
+}
+
+interface Given {
+  config?: object
+  /** The kept answer to the question with this key; undefined = there is none, and the agent would be launched. */
+  kept?: (key: string) => ReviewAnswer | undefined
+  git?: Partial<Ports['git']>
+  more?: Partial<Context>
+}
+
+const contextWith = ({ config = {}, kept = () => approval, git, more }: Given = {}): Context => {
+  const parsed = configSchema.parse({ harness: { x: { command: ['true'] } }, ...config })
+  const keyOf = (path: string): string | undefined => (path.includes('/answers/') ? basename(path, '.json') : undefined)
+  const files: Ports['files'] = {
+    ...realPorts.files,
+    statSync: (path) => realPorts.files.statSync(keyOf(path) === undefined ? path : process.execPath),
+    readFileSync: (path, encoding) => {
+      const key = keyOf(path)
+      if (key === undefined) return realPorts.files.readFileSync(path, encoding)
+      return JSON.stringify({ key, at: new Date().toISOString(), answer: kept(key) })
+    },
+  }
+  return {
+    ...opened.contextOf(),
+    ...{ config: () => parsed, stateDir: '/nonexistent', shadow: { gitDir: '/nonexistent' } as Context['shadow'] },
+    ...{ policy: () => ({ playbooks, disabled: [], retry: parsed.retry }), at: () => undefined, clock: systemClock },
+    environment: { PATH: process.env['PATH'] },
+    log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+    ports: {
+      ...{ ...realPorts, files },
+      git: {
+        ...realPorts.git,
+        isCommitOf: async () => true,
+        readPatch: async () => ({ text: '+a\n', files: [{ path: 'src/a.ts', kind: 'modified' }], leftOut: [] }),
+        ...git,
+      },
+    },
+    ...more,
+  }
+}
+
+/** A run of the task that succeeds. */
+const succeed = async (id: string): Promise<Run> => {
+  const { db } = opened.store
+  const runId = `r-work-${(runs += 1)}`
+  await db.query(sql`update task set ready = (id = ${id}) where state = 'queued'`)
+  await db.transaction((tx) => claimTask(tx, { agentId: 'agent-1', runId, ttlSeconds: 60 }))
+  return db.transaction(async (tx) => {
+    const made = { commit: runs.toString(16).padStart(40, '0'), verdict: verified, baseCommit: 'b'.repeat(40) }
+    const saved = mustSucceed(await saveRun(tx, (await getRun(tx, runId)) as Run, made))
+    const run = mustSucceed(await finishRun(tx, saved, 'succeeded', null))
+    mustSucceed(await moveTask(tx, (await getTask(tx, id)) as Task, 'run_succeeded', { runId }))
+    return run
+  })
+}
+
+const newWork = async (): Promise<{ goal: string; task: string; run: Run }> => {
+  const { goal, tasks } = await opened.newGoal()
+  const [task = ''] = tasks
+  await opened.store.db.query(sql`update task set judge = 'llm' where id = ${task}`)
+  return { goal, task, run: await succeed(task) }
+}
+
+const claim = async (context: Context): Promise<ClaimedReview> => {
+  const [claimed] = await claimReviews(context, { engineId: 'e-1', working: [] }, 9)
+  if (claimed === undefined) throw new Error('nothing was claimed')
+  return claimed
+}
+
+const statusOf = async (id: string) => (await opened.store.task(id)).status
+const questionOf = async (goal: string) =>
+  (await listEscalations(opened.store.db, { goalId: goal, pendingOnly: true }))[0]
+const judgement = async (run: Run) => judgementOfRun(opened.store.db, run.id)
+const merges = (goal: string) => listMerges(opened.store.db, { goalId: goal })
+
+it('lands what the reviewer approves', async () => {
+  const { goal, run } = await newWork()
+  await reviewWork(contextWith(), await claim(contextWith()))
+  expect(await judgement(run)).toMatchObject({ state: 'decided', verdict: 'approve', summary: 'It fits.' })
+  expect(await merges(goal)).toMatchObject([{ commit: run.commit }])
+})
+
+const stricter: [string, object, string][] = [
+  ['the mode of the judge', { mode: 'human' }, 'it lands only if you approve it.'],
+  ['a rule for its paths', { rules: [{ paths: ['src/**'], mode: 'human' }] }, 'it lands only if you approve it.'],
+  ['a required check', { requiredChecks: ['lint'] }, 'a required check did not pass on it: lint'],
+]
+
+it.each(stricter)('holds an approval back when the owner made %s stricter meanwhile', async (_, judge, reason) => {
+  const { goal, task, run } = await newWork()
+  const claimed = await claim(contextWith())
+  await reviewWork(contextWith({ config: { judge } }), claimed)
+  expect(await statusOf(task)).toBe('blocked(awaiting_human)')
+  expect(await judgement(run)).toMatchObject({ state: 'asked', verdict: null, risk: 'low' })
+  const question = await questionOf(goal)
+  expect(question?.happened).toContain(reason)
+  expect(question?.details).toContain('The reviewer says: It fits.\n- [note] src/a.ts: The name is long')
+  expect(await merges(goal)).toEqual([])
+})
+
+it.each(stricter)(
+  'asks a person instead of a reviewer that waits when the owner made %s stricter',
+  async (_, judge, reason) => {
+    const { goal, task, run } = await newWork()
+    await claim(contextWith())
+    await opened.store.db.query(
+      sql`update judgement set state = 'waiting', retry_at = unstuck_now() where run_id = ${run.id}`,
+    )
+    expect(await claimReviews(contextWith({ config: { judge } }), { engineId: 'e-1', working: [] }, 9)).toEqual([])
+    expect(await statusOf(task)).toBe('blocked(awaiting_human)')
+    expect(await judgement(run)).toMatchObject({ state: 'asked', version: 1 })
+    const question = await questionOf(goal)
+    expect(question?.happened).toContain(reason)
+    expect(question?.choices.map(({ id }) => id)).toEqual(expect.arrayContaining(['approve', 'cancel']))
+  },
+)
