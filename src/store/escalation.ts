@@ -41,6 +41,15 @@ export const agentQuestionsOf = async (db: Queryable, runId: string): Promise<Es
     )
   ).map(read)
 
+/** How often a person chose this about the run. */
+export const countAnswers = async (db: Queryable, runId: string, answer: ChoiceKind): Promise<number> =>
+  (
+    await firstRow<{ count: number }>(
+      db,
+      sql`select count(*)::int as count from escalation where run_id = ${runId} and answer = ${answer}`,
+    )
+  )?.count ?? 0
+
 export const listEscalations = async (
   db: Queryable,
   filter: { goalId?: string | null; pendingOnly?: boolean },

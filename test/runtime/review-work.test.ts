@@ -8,9 +8,10 @@ import { playbooks } from '../../src/recovery/ladder.ts'
 import type { ReviewAnswer } from '../../src/recovery/review/review-answer.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { realPorts, type Ports } from '../../src/runtime/core/ports.ts'
+import { systemClock } from '../../src/runtime/core/system-clock.ts'
 import { claimReviews, type ClaimedReview } from '../../src/runtime/landing/review-claim.ts'
 import { reviewWork } from '../../src/runtime/landing/review-work.ts'
-import { systemClock } from '../../src/runtime/core/system-clock.ts'
+import { askReviewerAgain } from '../../src/runtime/people/approve.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { mustSucceed, sql } from '../../src/store/db.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
@@ -158,3 +159,20 @@ it.each(stricter)(
     expect(question?.choices.map(({ id }) => id)).toEqual(expect.arrayContaining(['approve', 'cancel']))
   },
 )
+
+it('asks a really new question each time a person has the reviewer asked again', async () => {
+  const { goal, task, run } = await newWork()
+  const seen = new Set<string>()
+  /** It objects without a point, which is no answer that counts, and was kept all the same. */
+  const objection: ReviewAnswer = { verdict: 'request_changes', risk: 'low', points: [], summary: '' }
+  const context = contextWith({ config: { judge: { retries: 0 } }, kept: (key) => (seen.add(key), objection) })
+  for (const times of [1, 2]) {
+    await reviewWork(context, await claim(context))
+    expect((await questionOf(goal))?.happened).toContain('it objects without a point on a changed file')
+    expect(seen.size).toBe(times)
+    await askReviewerAgain(context, task)
+  }
+  const answered = contextWith({ kept: (key) => (seen.has(key) ? objection : approval) })
+  await reviewWork(answered, await claim(answered))
+  expect(await judgement(run)).toMatchObject({ state: 'decided', verdict: 'approve' })
+})

@@ -14,7 +14,7 @@ import {
 } from '../../recovery/review/review-answer.ts'
 import { reviewQuestion } from '../../recovery/review/review-question.ts'
 import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
-import type { NewEscalation } from '../../store/escalation.ts'
+import { countAnswers, type NewEscalation } from '../../store/escalation.ts'
 import { storeNow } from '../../store/event.ts'
 import { holdHatch } from '../../store/hatch.ts'
 import { getJudgement, moveJudgement, requireClaim } from '../../store/judgement.ts'
@@ -73,10 +73,11 @@ const askReviewer = async (
     ...{ task, verdict: run.verdict ?? emptyVerdict, grants, diff: diff.text, leftOut: diff.leftOut },
     ...(isAutoFix(task) ? { corrects: task.rework?.because ?? '' } : {}),
   })
+  const orders = await countAnswers(context.db, run.id, 'ask_again')
   const answer = await ask(askContextOf(context, claimed), {
     ...{ purpose: reviewPurpose, prompt, schema: reviewAnswerSchema, timeoutMs: timeoutSeconds * 1000, attempts: 2 },
-    // An answer that did not count is not read again.
-    input: { commit: run.commit, failures: judgement.failures },
+    // An answer that did not count is not read again, and each order of a person to ask again makes a new question.
+    input: { judgement: judgement.id, commit: run.commit, failures: judgement.failures, orders },
     ...(judgement.harness === null ? {} : { harness: judgement.harness }),
     ...(model === undefined ? {} : { model }),
   })
