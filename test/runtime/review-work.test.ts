@@ -4,9 +4,10 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { configSchema } from '../../src/config-schema.ts'
 import { emptyVerdict, type Run, type Verdict } from '../../src/domain/run.ts'
 import type { Task } from '../../src/domain/task.ts'
+import { AppError } from '../../src/errors.ts'
 import { playbooks } from '../../src/recovery/ladder.ts'
 import type { ReviewAnswer } from '../../src/recovery/review/review-answer.ts'
-import type { Context } from '../../src/runtime/core/context.ts'
+import type { Context, RemoteLink } from '../../src/runtime/core/context.ts'
 import { realPorts, type Ports } from '../../src/runtime/core/ports.ts'
 import { systemClock } from '../../src/runtime/core/system-clock.ts'
 import { claimReviews, type ClaimedReview } from '../../src/runtime/landing/review-claim.ts'
@@ -175,4 +176,59 @@ it('asks a really new question each time a person has the reviewer asked again',
   const answered = contextWith({ kept: (key) => (seen.has(key) ? objection : approval) })
   await reviewWork(answered, await claim(answered))
   expect(await judgement(run)).toMatchObject({ state: 'decided', verdict: 'approve' })
+})
+
+/** The commit is on another host, and the git remote that has it answers with this. */
+const awayContext = (code: 'REMOTE_UNAVAILABLE' | 'REMOTE_REFUSED', config: object = {}): Context =>
+  contextWith({
+    config,
+    git: { isCommitOf: async () => false },
+    more: {
+      remote: {
+        fetchRefs: async () => {
+          throw new AppError(code, 'the fetch failed')
+        },
+        waitMs: () => 30_000,
+      } as unknown as RemoteLink,
+    },
+  })
+
+it('waits for a git remote that does not respond, without a person and without counting it', async () => {
+  const { goal, task, run } = await newWork()
+  const context = awayContext('REMOTE_UNAVAILABLE', { judge: { retries: 0, retrySeconds: 0 } })
+  for (const _ of [1, 2]) {
+    await reviewWork(context, await claim(context))
+    expect(await judgement(run)).toMatchObject({ state: 'waiting', failures: 0 })
+    expect((await judgement(run))?.retryAt?.getTime()).toBeGreaterThan(Date.now() + 10_000)
+    await opened.store.db.query(sql`update judgement set retry_at = unstuck_now() where run_id = ${run.id}`)
+  }
+  expect(await statusOf(task)).toBe('blocked(awaiting_judge)')
+  expect(await questionOf(goal)).toBeUndefined()
+  expect((await judgement(run))?.reason).toBe('the git remote does not respond: the fetch failed')
+})
+
+const unstarted: [string, () => Context, string][] = [
+  [
+    'its commit is nowhere',
+    () => contextWith({ config: { judge: { retries: 0 } }, git: { isCommitOf: async () => false } }),
+    'the reviewer (x) could not be asked: the commit',
+  ],
+  [
+    'its program is missing',
+    () => contextWith({ config: { judge: { retries: 0 }, harness: { x: { command: ['/nowhere/x'] } } } }),
+    'the reviewer (x) could not be asked: ',
+  ],
+  [
+    'the remote refuses',
+    () => awayContext('REMOTE_REFUSED', { judge: { retries: 0 } }),
+    'could not be reviewed: the review failed: the fetch failed.',
+  ],
+]
+
+it.each(unstarted)('does not say that a reviewer was asked where %s', async (_, contextOf, reason) => {
+  const { goal } = await newWork()
+  await reviewWork(contextOf(), await claim(contextOf()))
+  const happened = (await questionOf(goal))?.happened
+  expect(happened).toContain(reason)
+  expect(happened).not.toMatch(/gave no valid answer|was asked/)
 })

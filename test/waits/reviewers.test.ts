@@ -122,7 +122,7 @@ test('an approval that comes with a change of files is none', async () => {
   expect(question?.happened).toContain(
     'could not be reviewed: the reviewer (reviewer) gave no valid answer: it changed',
   )
-  expect(question?.happened).toContain('It was asked 2 times')
+  expect(question?.happened).toContain('The review was tried 2 times')
   const [judgement] = await judgementsOf(goal)
   await scene.post(`/escalations/${question?.id}/answer`, { choice: 'ask_again' })
   await scene.waitFor('it is asked once more', async () =>

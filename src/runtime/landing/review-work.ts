@@ -5,7 +5,7 @@
 import { reviewPurpose, type ReviewPoint, type Risk } from '../../domain/judgement.ts'
 import { emptyVerdict, type Run } from '../../domain/run.ts'
 import { isAutoFix } from '../../domain/rework.ts'
-import { messageOf } from '../../errors.ts'
+import { messageOf, type AppError } from '../../errors.ts'
 import {
   readReviewAnswer,
   reviewAnswerSchema,
@@ -21,12 +21,13 @@ import { getJudgement, moveJudgement, requireClaim } from '../../store/judgement
 import { enqueueMerge } from '../../store/merge.ts'
 import { grantsOfRun } from '../../store/path-grant.ts'
 import { getTask } from '../../store/task.ts'
-import { ask, type AskResult } from '../agent/ask.ts'
+import { ask, type AskFailure, type AskResult } from '../agent/ask.ts'
 import { roleSection } from '../agent/brief.ts'
 import { bringFinishedWork } from '../agent/finished-work.ts'
 import { taskInstructions } from '../agent/role-instructions.ts'
 import type { Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
+import { isOutage } from '../core/remote-link.ts'
 import { accountLimitOf } from '../harness/accounts.ts'
 import { decide, escalateWork, gateResult, modeOf, type Work } from './judge.ts'
 import { decideQuestion, noReviewQuestion, outvotedQuestion } from './judge-questions.ts'
@@ -51,20 +52,19 @@ const diffOf = async (context: Context, { baseCommit, commit }: Run): Promise<Di
   return { text, leftOut: patch.leftOut, size: { files: patch.files.length, lines } }
 }
 
-type Unanswered = Extract<AskResult<never>, { ok: false }>
-
-const notAsked = (detail: string): Unanswered => ({
-  ...{ ok: false, reason: 'harness_failed', detail, ms: 0, attempts: 0 },
-  spend: { tokens: 0, costUsd: 0, seconds: 0 },
-})
+/** `not_asked`: no reviewer could be started. `failed`: the review itself failed, and a reviewer may have been asked. */
+interface NoAnswer {
+  reason: AskFailure | 'not_asked' | 'failed'
+  detail: string
+}
 
 const askReviewer = async (
   context: Context,
   claimed: ClaimedReview,
-): Promise<{ answer: AskResult<ReviewAnswer>; diff: Diff | undefined }> => {
+): Promise<{ answer: AskResult<ReviewAnswer> | ({ ok: false } & NoAnswer); diff?: Diff }> => {
   const { task, run, judgement } = claimed
   if (!(await bringFinishedWork(context, run)))
-    return { answer: notAsked(`the commit ${run.commit ?? ''} is not on this host`), diff: undefined }
+    return { answer: { ok: false, reason: 'not_asked', detail: `the commit ${run.commit ?? ''} is not on this host` } }
   const diff = await diffOf(context, run)
   const { timeoutSeconds, model } = context.config().judge
   const grants = await grantsOfRun(context.db, run)
@@ -174,33 +174,45 @@ const object = async (
   context.at('recovery-intended')
 }
 
-/** The reviewer is asked again later. A wait for a limit counts as no failure: the reviewer did nothing wrong. */
+interface Wait {
+  reason: string
+  failures: number
+  until?: Date
+  /** Where `judge.retrySeconds` would be shorter. */
+  leastMs?: number
+}
+
+/** The reviewer is asked again later. A wait for a limit or the remote counts as no failure: the reviewer did nothing wrong. */
 const waitForReviewer = async (
   context: Context,
   claimed: ClaimedReview,
-  { reason, until, failures }: { reason: string; until?: Date; failures: number },
+  { reason, until, failures, leastMs = 0 }: Wait,
 ): Promise<void> => {
   await context.db.transaction(async (tx) => {
     await currentWork(tx, claimed)
-    const { retrySeconds } = context.config().judge
-    const retryAt = until ?? new Date((await storeNow(tx)).getTime() + retrySeconds * 1000)
+    const waitMs = Math.max(context.config().judge.retrySeconds * 1000, leastMs)
+    const retryAt = until ?? new Date((await storeNow(tx)).getTime() + waitMs)
     const judgement = (await getJudgement(tx, claimed.judgement.id)) ?? claimed.judgement
     mustSucceed(await moveJudgement(tx, judgement, 'unanswered', { retryAt, failures, reason }))
   })
 }
 
-const reasonOf = (harness: string | null, detail: string): string =>
-  `the reviewer (${harness ?? 'no harness'}) gave no valid answer: ${detail.replaceAll(/\s+/g, ' ').slice(0, 300)}`
+const reasonOf = (harness: string | null, { reason, detail }: NoAnswer): string => {
+  const why = detail.replaceAll(/\s+/g, ' ').slice(0, 300)
+  if (reason === 'failed') return `the review failed: ${why}`
+  const isAsked = reason !== 'not_asked' && reason !== 'no_harness'
+  return `the reviewer (${harness ?? 'no harness'}) ${isAsked ? 'gave no valid answer' : 'could not be asked'}: ${why}`
+}
 
-const askAboutNoReview = async (context: Context, claimed: ClaimedReview, detail: string): Promise<void> => {
+const askAboutNoReview = async (context: Context, claimed: ClaimedReview, none: NoAnswer): Promise<void> => {
   const { judgement } = claimed
-  const asked = judgement.failures + 1
-  const times = asked === 1 ? '' : ` It was asked ${asked} times.`
-  const reason = reasonOf(judgement.harness, detail)
+  const tries = judgement.failures + 1
+  const times = tries === 1 ? '' : ` The review was tried ${tries} times.`
+  const reason = reasonOf(judgement.harness, none)
   await context.db.transaction(async (tx) => {
     const work = await currentWork(tx, claimed)
     const now = (await getJudgement(tx, judgement.id)) ?? judgement
-    const change = { reason, failures: asked, payload: { verdict: 'ask_person' } }
+    const change = { reason, failures: tries, payload: { verdict: 'ask_person' } }
     mustSucceed(await moveJudgement(tx, now, 'escalated', change))
     const question = (tried: string[]) =>
       noReviewQuestion(work.task, work.run, { reason: `${reason}.${times}`.replace(/\.$/, ''), tried })
@@ -208,11 +220,8 @@ const askAboutNoReview = async (context: Context, claimed: ClaimedReview, detail
   })
 }
 
-const unanswered = async (
-  context: Context,
-  claimed: ClaimedReview,
-  { reason, detail }: Pick<Unanswered, 'reason' | 'detail'>,
-): Promise<void> => {
+const unanswered = async (context: Context, claimed: ClaimedReview, none: NoAnswer): Promise<void> => {
+  const { reason, detail } = none
   const { judgement } = claimed
   const { failures, harness } = judgement
   // The engine ends, the goal was paused, or the claim is lost: the next holder of the claim asks again.
@@ -224,10 +233,17 @@ const unanswered = async (
       ...(limit === undefined ? {} : { until: limit.until }),
     })
   }
-  if (reason === 'budget' || failures >= context.config().judge.retries)
-    return askAboutNoReview(context, claimed, detail)
-  return waitForReviewer(context, claimed, { reason: reasonOf(harness, detail), failures: failures + 1 })
+  if (reason === 'budget' || failures >= context.config().judge.retries) return askAboutNoReview(context, claimed, none)
+  return waitForReviewer(context, claimed, { reason: reasonOf(harness, none), failures: failures + 1 })
 }
+
+/** Waiting costs nothing, and no person has to act. */
+const waitForRemote = (context: Context, claimed: ClaimedReview, { message }: AppError): Promise<void> =>
+  waitForReviewer(context, claimed, {
+    reason: `the git remote does not respond: ${message.slice(0, 300)}`,
+    failures: claimed.judgement.failures,
+    leastMs: context.remote?.waitMs() ?? 0,
+  })
 
 const review = async (context: Context, claimed: ClaimedReview): Promise<void> => {
   const { answer, diff } = await askReviewer(context, claimed)
@@ -263,8 +279,9 @@ export const reviewWork = async (context: Context, claimed: ClaimedReview): Prom
     if (error instanceof StaleError)
       return context.log.info({ run: run.id, reason: error.message }, 'a review came too late, and was not stored')
     if (endsPass(context, error)) throw error
+    if (isOutage(error)) return waitForRemote(context, claimed, error)
     // Counted like an answer that is none: otherwise the same error would come back for ever.
     context.log.error({ run: run.id, error: messageOf(error) }, 'a review failed')
-    await unanswered(context, claimed, { reason: 'harness_failed', detail: messageOf(error) })
+    await unanswered(context, claimed, { reason: 'failed', detail: messageOf(error) })
   }
 }
