@@ -16,6 +16,7 @@ import { askReviewerAgain } from '../../src/runtime/people/approve.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { mustSucceed, sql } from '../../src/store/db.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
+import { getGoal } from '../../src/store/goal.ts'
 import { judgementOfRun } from '../../src/store/judgement.ts'
 import { listMerges } from '../../src/store/merge.ts'
 import { finishRun, getRun, saveRun } from '../../src/store/run.ts'
@@ -231,4 +232,26 @@ it.each(unstarted)('does not say that a reviewer was asked where %s', async (_, 
   const happened = (await questionOf(goal))?.happened
   expect(happened).toContain(reason)
   expect(happened).not.toMatch(/gave no valid answer|was asked/)
+})
+
+it('says that the ceiling of the goal is reached, and asks the reviewer when a person lifts it', async () => {
+  const { goal, task, run } = await newWork()
+  const { db } = opened.store
+  await db.query(
+    sql`update goal set limits = '{"goalTokens": 1000}', spend = '{"tokens": 1000, "costUsd": 0, "seconds": 0}' where id = ${goal}`,
+  )
+  const context = contextWith({ kept: () => undefined })
+  await reviewWork(context, await claim(context))
+  const question = await questionOf(goal)
+  expect(question).toMatchObject({
+    kind: 'budget',
+    happened: `Task 1 "Task 1" was not reviewed, because the goal's ceiling of 1000 tokens is reached (1000 spent).`,
+  })
+  expect(question?.choices.map(({ id }) => id)).toEqual(['approve', 'ask_again', 'reject', 'cancel'])
+  expect(question?.choices[1]?.effect).toContain('The spend of the goal is counted from zero')
+  expect((await judgement(run))?.reason).not.toContain('valid answer')
+  await askReviewerAgain(context, task)
+  expect((await getGoal(db, goal))?.spend.tokens).toBe(0)
+  await reviewWork(contextWith(), await claim(context))
+  expect(await judgement(run)).toMatchObject({ state: 'decided', verdict: 'approve' })
 })

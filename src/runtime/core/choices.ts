@@ -147,6 +147,13 @@ export const askAgainChoice = (task: Id): Choice => ({
   input: null,
 })
 
+/** For a question of kind `budget`: the limit would be reached again at once. */
+export const askBeyondLimitChoice = (task: Id): Choice => ({
+  ...askAgainChoice(task),
+  label: 'Ask the reviewer beyond the limit',
+  effect: 'The spend of the goal is counted from zero, and the reviewer is asked about the same work.',
+})
+
 /** `after`: what the person does first, because a retry alone would fail in the same way. */
 export const retryChoice = (id: Id, after?: string): Choice => ({
   ...{ id: 'retry', kind: 'retry' },

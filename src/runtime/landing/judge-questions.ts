@@ -10,6 +10,7 @@ import type { NewEscalation } from '../../store/escalation.ts'
 import {
   approveChoice,
   askAgainChoice,
+  askBeyondLimitChoice,
   cancelChoice,
   hintChoice,
   rejectChoice,
@@ -112,6 +113,25 @@ export const noReviewQuestion = (
   return {
     ...about(task, run, { happened, tried, details: [...checkLines(run), ...lookLines(run)] }),
     choices: [approveChoice(task.id, run), askAgainChoice(task.id), rejectChoice(task.id, run), cancelChoice(task.id)],
+  }
+}
+
+/** The review would spend more than the owner allows. */
+export const noBudgetQuestion = (
+  task: Task,
+  run: Run,
+  { limit, tried }: { limit: string; tried: string[] },
+): Question => {
+  const happened = `${named(task)} was not reviewed, because ${limit}.`
+  return {
+    ...about(task, run, { happened, tried, details: [...checkLines(run), ...lookLines(run)] }),
+    kind: 'budget',
+    choices: [
+      approveChoice(task.id, run),
+      askBeyondLimitChoice(task.id),
+      rejectChoice(task.id, run),
+      cancelChoice(task.id),
+    ],
   }
 }
 

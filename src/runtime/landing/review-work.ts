@@ -30,7 +30,7 @@ import { endsPass } from '../core/pass.ts'
 import { isOutage } from '../core/remote-link.ts'
 import { accountLimitOf } from '../harness/accounts.ts'
 import { decide, escalateWork, gateResult, modeOf, type Work } from './judge.ts'
-import { decideQuestion, noReviewQuestion, outvotedQuestion } from './judge-questions.ts'
+import { decideQuestion, noBudgetQuestion, noReviewQuestion, outvotedQuestion } from './judge-questions.ts'
 import { answerObjection, chooseForObjection } from './object-to-work.ts'
 import { askContextOf, type ClaimedReview } from './review-claim.ts'
 
@@ -200,6 +200,7 @@ const waitForReviewer = async (
 const reasonOf = (harness: string | null, { reason, detail }: NoAnswer): string => {
   const why = detail.replaceAll(/\s+/g, ' ').slice(0, 300)
   if (reason === 'failed') return `the review failed: ${why}`
+  if (reason === 'budget') return `it was not reviewed, because ${why}`
   const isAsked = reason !== 'not_asked' && reason !== 'no_harness'
   return `the reviewer (${harness ?? 'no harness'}) ${isAsked ? 'gave no valid answer' : 'could not be asked'}: ${why}`
 }
@@ -215,7 +216,9 @@ const askAboutNoReview = async (context: Context, claimed: ClaimedReview, none: 
     const change = { reason, failures: tries, payload: { verdict: 'ask_person' } }
     mustSucceed(await moveJudgement(tx, now, 'escalated', change))
     const question = (tried: string[]) =>
-      noReviewQuestion(work.task, work.run, { reason: `${reason}.${times}`.replace(/\.$/, ''), tried })
+      none.reason === 'budget'
+        ? noBudgetQuestion(work.task, work.run, { limit: none.detail, tried })
+        : noReviewQuestion(work.task, work.run, { reason: `${reason}.${times}`.replace(/\.$/, ''), tried })
     await escalateWork(context, tx, work, { reason, question })
   })
 }

@@ -8,6 +8,7 @@ import { AppError } from '../../errors.ts'
 import type { Queryable } from '../../store/db.ts'
 import { answerEscalation, pendingEscalationOf } from '../../store/escalation.ts'
 import { storeNow } from '../../store/event.ts'
+import { resetGoalSpend } from '../../store/goal.ts'
 import { judgementOfHead, judgementOfRun, moveJudgement, type JudgementChange } from '../../store/judgement.ts'
 import { enqueueAgain, enqueueMerge } from '../../store/merge.ts'
 import { getRun } from '../../store/run.ts'
@@ -187,6 +188,8 @@ export const askReviewerAgain = async (context: Context, id: string, seen: Seen 
     })
     if (judgement === undefined) throw new AppError('ILLEGAL', `the work of task ${id} was never reviewed`)
     movedOrThrow(await answerEscalation(tx, question, 'ask_again'))
+    // The limit applies to the whole goal, and would be reached again at once.
+    if (question.kind === 'budget') await resetGoalSpend(tx, goal.id)
     const change = { retryAt: await storeNow(tx), failures: 0, reason: 'a person had the reviewer asked again' }
     movedOrThrow(await moveJudgement(tx, judgement, 'asked_again', change))
     movedOrThrow(await moveTask(tx, task, 'asked_again', { runId: run.id, payload: {} }))
