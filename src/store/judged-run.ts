@@ -53,6 +53,13 @@ export const judgedRunOf = async (
   return { run, state: expired ? 'restorable' : 'pending' }
 }
 
+/** Whether a later run of the task succeeded, so that nothing more is decided about the work of this one. */
+export const isReplaced = async (db: Queryable, { taskId, number }: Pick<Run, 'taskId' | 'number'>): Promise<boolean> =>
+  (await firstRow(
+    db,
+    sql`select 1 from run where task_id = ${taskId} and state = 'success' and number > ${number} limit 1`,
+  )) !== undefined
+
 /** The judge may take the run again. False = it has a verdict, or was given back already. */
 export const restoreReview = async (tx: Queryable, { id }: Run): Promise<boolean> => {
   const row = await firstRow(

@@ -226,17 +226,10 @@ export const addJudgementSpend = async (tx: Queryable, { id }: Judgement, spend:
     where id = ${id}`)
 }
 
-/** The judgement of a task without a verdict; undefined = there is none. */
-export const openJudgementOf = async (db: Queryable, taskId: string): Promise<Judgement | undefined> => {
-  const row = await firstRow<object>(
-    db,
-    sql`select * from judgement where task_id = ${taskId} and state in ('claimed', 'waiting', 'asked') order by number desc limit 1`,
-  )
-  return row === undefined ? undefined : readJudgement(row)
-}
-
-/** The task went on without a decision about this work. */
+/** The task went on without a decision about its work: every open judgement of it ends. */
 export const withdrawJudgement = async (tx: Queryable, taskId: string, reason: string): Promise<void> => {
-  const open = await openJudgementOf(tx, taskId)
-  if (open !== undefined) await moveJudgement(tx, open, 'withdrawn', { reason })
+  const open = await tx.query<object>(
+    sql`select * from judgement where task_id = ${taskId} and state in ('claimed', 'waiting', 'asked') order by number`,
+  )
+  for (const row of open) await moveJudgement(tx, readJudgement(row), 'withdrawn', { reason })
 }

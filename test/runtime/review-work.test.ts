@@ -10,6 +10,7 @@ import type { ReviewAnswer } from '../../src/recovery/review/review-answer.ts'
 import type { Context, RemoteLink } from '../../src/runtime/core/context.ts'
 import { realPorts, type Ports } from '../../src/runtime/core/ports.ts'
 import { systemClock } from '../../src/runtime/core/system-clock.ts'
+import { restartGoal } from '../../src/runtime/landing/restart-goal.ts'
 import { claimReviews, type ClaimedReview } from '../../src/runtime/landing/review-claim.ts'
 import { reviewWork } from '../../src/runtime/landing/review-work.ts'
 import { askReviewerAgain } from '../../src/runtime/people/approve.ts'
@@ -17,7 +18,7 @@ import { claimTask } from '../../src/store/claim.ts'
 import { mustSucceed, sql } from '../../src/store/db.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
 import { getGoal } from '../../src/store/goal.ts'
-import { judgementOfRun } from '../../src/store/judgement.ts'
+import { judgementOfRun, judgementsOf } from '../../src/store/judgement.ts'
 import { listMerges } from '../../src/store/merge.ts'
 import { finishRun, getRun, saveRun } from '../../src/store/run.ts'
 import { getTask, moveTask } from '../../src/store/task.ts'
@@ -254,4 +255,43 @@ it('says that the ceiling of the goal is reached, and asks the reviewer when a p
   expect((await getGoal(db, goal))?.spend.tokens).toBe(0)
   await reviewWork(contextWith(), await claim(context))
   expect(await judgement(run)).toMatchObject({ state: 'decided', verdict: 'approve' })
+})
+
+const start = 'd'.repeat(40)
+
+/** The task is started again without a word about its judgement, as an engine of an older version did it. */
+const startAgain = async (task: string): Promise<Run> => {
+  await opened.store.db.query(
+    sql`update task set state = 'queued', block_reason = null, watched_at = null where id = ${task}`,
+  )
+  return succeed(task)
+}
+
+it('withdraws every open judgement of a task that a restart of its goal begins again', async () => {
+  const { goal, task } = await newWork()
+  const { db } = opened.store
+  await claim(contextWith())
+  await startAgain(task)
+  const claimed = await claim(contextWith())
+  const context = contextWith({
+    git: { readRef: async () => start, restoreRef: async () => 'done' },
+    more: { wake: () => undefined },
+  })
+  expect(await restartGoal(context, (await getGoal(db, goal))!)).toBe(true)
+  expect(await statusOf(task)).toBe('queued')
+  expect((await judgementsOf(db, [task])).map(({ state }) => state)).toEqual(['withdrawn', 'withdrawn'])
+  // The reviewer that is still at work is too late.
+  await succeed(task)
+  await reviewWork(contextWith(), claimed)
+  expect(await merges(goal)).toEqual([])
+  expect(await statusOf(task)).toBe('blocked(awaiting_judge)')
+})
+
+it('stores no verdict about a run after which another one of the task succeeded', async () => {
+  const { goal, task, run } = await newWork()
+  const claimed = await claim(contextWith())
+  await startAgain(task)
+  await reviewWork(contextWith(), claimed)
+  expect(await merges(goal)).toEqual([])
+  expect(await judgement(run)).toMatchObject({ state: 'claimed', verdict: null })
 })

@@ -7,6 +7,7 @@ import type { Task } from '../../domain/task.ts'
 import { mustSucceed } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
 import { progressGoal } from '../../store/goal.ts'
+import { withdrawJudgement } from '../../store/judgement.ts'
 import { confirmLeadership } from '../../store/leader.ts'
 import { listMerges, moveMerge } from '../../store/merge.ts'
 import { listTasks, moveTask } from '../../store/task.ts'
@@ -74,6 +75,7 @@ const record = async (
       mustSucceed(await moveMerge(tx, entry, 'cancelled', { detail: 'its goal was restarted' }))
     for (const task of redone) {
       await failOpenRecoveries(tx, task.id, 'the goal was restarted')
+      await withdrawJudgement(tx, task.id, 'the goal was restarted')
       mustSucceed(await moveTask(tx, task, 'conflicted', { resetBudget: true, payload: { reason: 'began_again' } }))
     }
     const landing = { outdated: false, unverified: false, sentBack: false, tries: 0, refused: null, broken: null }

@@ -17,6 +17,7 @@ import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
 import { countAnswers, type NewEscalation } from '../../store/escalation.ts'
 import { storeNow } from '../../store/event.ts'
 import { holdHatch } from '../../store/hatch.ts'
+import { isReplaced } from '../../store/judged-run.ts'
 import { getJudgement, moveJudgement, requireClaim } from '../../store/judgement.ts'
 import { enqueueMerge } from '../../store/merge.ts'
 import { grantsOfRun } from '../../store/path-grant.ts'
@@ -104,6 +105,7 @@ const currentWork = async (tx: Queryable, { judgement, goal, run }: ClaimedRevie
   const task = await getTask(tx, run.taskId)
   if (task?.status !== 'blocked(awaiting_judge)')
     throw new StaleError(`task ${run.taskId} is not waiting for its judge`)
+  if (await isReplaced(tx, run)) throw new StaleError(`a later run of task ${run.taskId} has succeeded`)
   return { goal, task, run }
 }
 
