@@ -25,9 +25,12 @@ export const judgeSection = z.strictObject({
   }),
   harness: lineOfText('allowed: the name of a harness').exactOptional().meta({
     meaning:
-      'Harness of the reviewer. Default: a configured harness other than that of the work; where there is none, the same.',
+      'Harness of the reviewer. Default: a configured harness other than that of the work; where there is none, or with `judge.model`, the same.',
   }),
-  model: lineOfText('allowed: the name of a model').exactOptional().meta({ meaning: 'Model of the reviewer.' }),
+  model: lineOfText('allowed: the name of a model').exactOptional().meta({
+    meaning:
+      'Model of the reviewer. Without `judge.harness`, the harness that did the work reviews it with this model.',
+  }),
   timeoutSeconds: numberOfSeconds(1).default(300).meta({ meaning: 'Maximum time of one review.' }),
   maxRisk: oneOf(risks).default('medium').meta({
     meaning: 'A reviewer cannot approve work of a higher risk than this; you are asked instead.',

@@ -197,6 +197,9 @@ it('chooses another configured harness than the writer as the reviewer, and the 
   expect(await harnessOf({ x })).toBe('x')
   expect(await harnessOf({ x, y: { command: ['/nowhere/y'] } })).toBe('x')
   expect(await harnessOf({ x, y }, { harness: 'x' })).toBe('x')
+  // Another harness would not know the model.
+  expect(await harnessOf({ x, y }, { model: 'large' })).toBe('x')
+  expect(await harnessOf({ x, y }, { model: 'large', harness: 'y' })).toBe('y')
 })
 
 it('asks a person where a path rule says so, and lands exactly what was approved', async () => {

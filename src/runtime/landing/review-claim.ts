@@ -31,11 +31,13 @@ export interface ClaimedReview extends Work {
 
 /**
  * Who reviews the work: the configured reviewer, else a configured harness that did not write it, because a model overlooks its own
- * errors; of these one whose account is not at its limit. Where there is no other, the one that wrote it.
+ * errors; of these one whose account is not at its limit. Where there is no other, the one that wrote it; so too with a model alone,
+ * because another harness does not know that model.
  */
 export const reviewerFor = async (context: Context, run: Run): Promise<string> => {
   const { judge, harness } = context.config()
   if (judge.harness !== undefined) return judge.harness
+  if (judge.model !== undefined) return run.harness
   const configured = [...new Set([harness.default, ...(harness.failover ?? []), ...Object.keys(harness.named)])]
   const here = harnessesHere(context)
   const others = configured
