@@ -8,9 +8,11 @@ import { endStuckRuns } from '../../src/runtime/engine/stuck-runs.ts'
 import { judgeView, setJudge } from '../../src/runtime/people/judge-switch.ts'
 import { noticesOf } from '../../src/runtime/people/notices.ts'
 import { claimTask } from '../../src/store/claim.ts'
-import { mustSucceed, sql } from '../../src/store/db.ts'
+import { mustSucceed, sql, type Queryable } from '../../src/store/db.ts'
 import { readEvents } from '../../src/store/event.ts'
+import { progressGoal } from '../../src/store/goal.ts'
 import { listJobs } from '../../src/store/job.ts'
+import { enqueueMerge } from '../../src/store/merge.ts'
 import { finishRun, getRun, saveRun } from '../../src/store/run.ts'
 import { getTask, moveTask } from '../../src/store/task.ts'
 import { failure, openRequeueStore, type RequeueStore } from './requeue-store.ts'
@@ -142,15 +144,16 @@ describe('the judge', () => {
 })
 
 describe('an anomaly', () => {
-  const quiet = { lost: 0, others: 0, failed: 0, succeeded: 0, quietSeconds: 0, work: 0 }
+  const quiet = { lost: 0, others: 0, failed: 0, succeeded: 0, work: 0, quietSeconds: 0, unexplainedSeconds: 0 }
 
   test.each([
     ['many runs lost at once', { lost: 3, others: 2 }, ['mass_death']],
     ['some of many runs lost', { lost: 3, others: 9 }, []],
     ['many failures and no success', { failed: 12 }, ['retry_storm']],
     ['many failures and a success', { failed: 12, succeeded: 1 }, []],
-    ['an hour without a success while there is work', { work: 1, quietSeconds: 3600 }, ['no_progress']],
-    ['an hour without work', { quietSeconds: 3600 }, []],
+    ['an hour without a success while there is work', { work: 1, unexplainedSeconds: 3600 }, ['no_progress']],
+    ['an hour for which a run is at work', { work: 1, quietSeconds: 3600, unexplainedSeconds: 60 }, []],
+    ['an hour without work', { unexplainedSeconds: 3600 }, []],
   ])('%s', (_title, recent, expected) => {
     expect(Object.keys(anomaliesOf({ ...quiet, ...recent }))).toEqual(expected)
   })
@@ -187,20 +190,150 @@ describe('an anomaly', () => {
     expect(await storms()).toBe(2)
   })
 
-  it('no progress counts from the start of the goal and of the leader', async () => {
-    await opened.newGoal(1)
-    await query(`update leader set since = unstuck_now() - interval '2 hours'`)
-    await watchAnomalies(context)
-    expect(await noticesOf(opened.store.db, undefined)).toEqual([])
-    await query(`update goal set changed_at = unstuck_now() - interval '2 hours'`)
-    await query(`update task set ready = true`)
-    await watchAnomalies(context)
-    expect((await noticesOf(opened.store.db, undefined))[0]).toContain(
-      'no run has succeeded for 120 min, and 1 task is not done',
-    )
-    await succeed()
-    await watchAnomalies(context)
-    expect(await noticesOf(opened.store.db, undefined)).toEqual([])
+  describe('no progress for an hour', () => {
+    const noted = async (): Promise<string | undefined> => {
+      await watchAnomalies(context)
+      return (await noticesOf(opened.store.db, undefined))[0]
+    }
+    const said = (minutes: number, left = '1 task is'): string =>
+      `no run has succeeded and nothing was merged for ${minutes} min, and ${left} not done; "unstuck status" shows what each waits for`
+    const ago = (minutes: number): string => `unstuck_now() - interval '${minutes} minutes 30 seconds'`
+    /** An active goal with one task, everything about them as old as that. */
+    const goalOf = async (minutes: number, limits = '{}'): Promise<{ goal: string; task: string }> => {
+      const { goal, tasks } = await opened.newGoal(1)
+      await query(`update goal set created_at = ${ago(minutes)}, limits = '${limits}'`)
+      await query(`update task set created_at = ${ago(minutes)}, ready = true`)
+      await query(`update event set at = ${ago(minutes)}`)
+      return { goal, task: tasks[0] ?? '' }
+    }
+    const claim = async (startedAgo: number): Promise<string> => {
+      const runId = `r-quiet-${(runs += 1)}`
+      await opened.store.db.transaction((tx) => claimTask(tx, { agentId: 'agent-1', runId, ttlSeconds: 60 }))
+      await query(`update run set started_at = ${ago(startedAgo)} where id = '${runId}'`)
+      return runId
+    }
+    const queueAgain = () =>
+      query(`update task set state = 'queued', ready = true, retry = null, retry_at = null where state = 'failed'`)
+    beforeEach(() => query(`update leader set since = ${ago(600)}`))
+
+    it('counts from the start of the work, also where one run after another fails', async () => {
+      const { goal, task } = await goalOf(300)
+      for (const spend of [1, 2, 3]) {
+        await opened.fail(task, failure(), 'run_failed')
+        await opened.store.db.transaction((tx) =>
+          progressGoal(tx, goal, { spend: { tokens: spend, costUsd: 0, seconds: 60 } }),
+        )
+        await queueAgain()
+      }
+      await claim(10)
+      expect(await noted()).toBe(said(300))
+    })
+
+    it('counts from the start of the leader', async () => {
+      await goalOf(300)
+      await query(`update leader set since = ${ago(59)}`)
+      expect(await noted()).toBeUndefined()
+      await query(`update leader set since = ${ago(61)}`)
+      expect(await noted()).toBe(said(61))
+    })
+
+    it('counts from the last run that succeeded, and ends with the next', async () => {
+      await goalOf(300)
+      await query(`update task set ready = false`)
+      await succeed()
+      await query(`update run set ended_at = ${ago(70)}`)
+      await query(`update task set state = 'done', block_reason = null, watched_at = null where state = 'blocked'`)
+      await query(`update task set ready = true where state = 'queued'`)
+      expect(await noted()).toBe(said(70))
+      await query(`update run set ended_at = ${ago(59)}`)
+      expect(await noted()).toBeUndefined()
+    })
+
+    it('counts from the last merge, which may be long after its run', async () => {
+      const { task, goal } = await goalOf(300)
+      const runId = await claim(290)
+      const done = async (merge: string): Promise<void> => {
+        await query(`update merge_entry set state = '${merge}', changed_at = ${ago(61)}`)
+      }
+      await opened.store.db.transaction(async (tx) => {
+        const run = mustSucceed(await saveRun(tx, (await getRun(tx, runId))!, { commit: 'c'.repeat(40) }))
+        await enqueueMerge(tx, 'm-1', mustSucceed(await finishRun(tx, run, 'succeeded', null)))
+        mustSucceed(await moveTask(tx, (await getTask(tx, task))!, 'run_succeeded', { runId }))
+      })
+      await query(`update run set ended_at = ${ago(280)}`)
+      await query(`update goal set changed_at = unstuck_now() where id = '${goal}'`)
+      await done('pending')
+      expect(await noted()).toBe(said(280))
+      await done('merged')
+      expect(await noted()).toBe(said(61))
+      await query(`update merge_entry set changed_at = ${ago(59)}`)
+      expect(await noted()).toBeUndefined()
+    })
+
+    it('counts from the time when the goal was resumed, and when a task stopped waiting for a person', async () => {
+      const { goal, task } = await goalOf(300)
+      await opened.store.move(goal, 'paused')
+      await opened.store.move(goal, 'resumed')
+      expect(await noted()).toBeUndefined()
+      await query(`update event set at = ${ago(90)} where type = 'goal.resumed'`)
+      expect(await noted()).toBe(said(90))
+      await opened.store.ask(task)
+      expect(await noted()).toBeUndefined()
+      const retried = async (tx: Queryable) => mustSucceed(await moveTask(tx, (await getTask(tx, task))!, 'retried'))
+      await opened.store.db.transaction(retried)
+      expect(await noted()).toBeUndefined()
+      await query(`update event set at = ${ago(75)} where payload ->> 'trigger' = 'retried'`)
+      expect(await noted()).toBe(said(75))
+    })
+
+    it('is as old as the oldest work: another goal does not begin it again', async () => {
+      await goalOf(300)
+      await opened.store.goal(1)
+      expect(await noted()).toBe(said(300, '2 tasks are'))
+    })
+
+    it('is none while the run that fills the time is at work within its own limit', async () => {
+      const { task } = await goalOf(62, '{"runSeconds": 7200}')
+      const runId = await claim(61)
+      expect(await noted()).toBeUndefined()
+      // Its executor is gone.
+      await query(`update lease set expires_at = unstuck_now() - interval '1 second'`)
+      expect(await noted()).toBe(said(62))
+      await query(`update lease set expires_at = unstuck_now() + interval '1 minute'`)
+      expect(await noted()).toBeUndefined()
+      const older = async (minutes: number): Promise<void> => {
+        await query(`update run set started_at = ${ago(minutes)} where id = '${runId}'`)
+        await query(`update event set at = ${ago(minutes)} where task_id = '${task}' or goal_id is not null`)
+        await query(`update task set created_at = ${ago(minutes)}`)
+      }
+      // Two hours and one verification.
+      await older(179)
+      expect(await noted()).toBeUndefined()
+      await older(180)
+      expect(await noted()).toBe(said(180))
+      await query(`update goal set limits = '{"runSeconds": -1}'`)
+      expect(await noted()).toBeUndefined()
+    })
+
+    it('reads neither merges nor events while a run succeeded lately', async () => {
+      await goalOf(300)
+      await query(`update leader set since = ${ago(30)}`)
+      const rows = await opened.store.db.transaction(async (tx) => {
+        let plan: { text: string; values: unknown[] } | undefined
+        const seen: Queryable = {
+          query: (statement) => {
+            if (statement.text.includes('merge_entry')) plan = statement
+            return tx.query(statement)
+          },
+        }
+        await watchAnomalies({ ...context, db: { ...opened.store.db, query: seen.query } })
+        return tx.query<Record<string, string>>({ text: `explain analyze ${plan?.text}`, values: plan?.values ?? [] })
+      })
+      const lines = rows.map((row) => Object.values(row)[0] ?? '')
+      expect(lines.find((line) => line.includes('on merge_entry'))).toContain('never executed')
+      expect(lines.filter((line) => line.includes('on event'))).not.toEqual([])
+      for (const line of lines.filter((text) => text.includes('on event'))) expect(line).toContain('never executed')
+    })
   })
 })
 

@@ -6,14 +6,17 @@ import {
   activeAnomalies,
   anomalyTypes,
   clearAnomaly,
+  quietTime,
   recentRuns,
   recordAnomaly,
   type AnomalyType,
+  type Quiet,
   type RecentRuns,
 } from '../../store/anomaly.ts'
 import type { Queryable } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
 import type { Context } from '../core/context.ts'
+import { verificationSeconds } from './stuck-runs.ts'
 
 const window = { deathSeconds: 300, stormSeconds: 600 }
 const massDeath = 3
@@ -24,10 +27,12 @@ const coolDownSeconds = 300
 /** Between two looks. */
 const lookSeconds = 60
 
-const minutes = (seconds: number): string => `${Math.round(seconds / 60)} min`
+const notQuiet: Quiet = { quietSeconds: 0, unexplainedSeconds: 0 }
+
+const minutes = (seconds: number): string => `${Math.floor(seconds / 60)} min`
 
 /** The anomalies of this moment, with what they are found by. Pure. */
-export const anomaliesOf = (recent: RecentRuns): Partial<Record<AnomalyType, string>> => ({
+export const anomaliesOf = (recent: RecentRuns & Quiet): Partial<Record<AnomalyType, string>> => ({
   ...(recent.lost >= massDeath && recent.lost >= recent.others
     ? {
         mass_death: `${recent.lost} runs lost their agent or engine within ${minutes(window.deathSeconds)}; "unstuck doctor" checks this machine and its engines`,
@@ -38,9 +43,9 @@ export const anomaliesOf = (recent: RecentRuns): Partial<Record<AnomalyType, str
         retry_storm: `${recent.failed} runs failed within ${minutes(window.stormSeconds)} and none succeeded; "unstuck runs --state failed" lists them`,
       }
     : {}),
-  ...(recent.work > 0 && recent.quietSeconds >= quietSeconds
+  ...(recent.work > 0 && recent.unexplainedSeconds >= quietSeconds
     ? {
-        no_progress: `no run has succeeded for ${minutes(recent.quietSeconds)}, and ${recent.work} task${recent.work === 1 ? ' is' : 's are'} not done; "unstuck status" shows what each waits for`,
+        no_progress: `no run has succeeded and nothing was merged for ${minutes(recent.quietSeconds)}, and ${recent.work} task${recent.work === 1 ? ' is' : 's are'} not done; "unstuck status" shows what each waits for`,
       }
     : {}),
 })
@@ -58,7 +63,9 @@ const report = (tx: Queryable, type: AnomalyType, detail: string): Promise<void>
 
 /** A job: looks for anomalies, and returns after how many seconds again. Without one it only reads. */
 export const watchAnomalies = async ({ db }: Context): Promise<number> => {
-  const found = anomaliesOf(await recentRuns(db, window))
+  const recent = await recentRuns(db, window)
+  const quiet = recent.work === 0 ? notQuiet : await quietTime(db, { ofInterest: quietSeconds, verificationSeconds })
+  const found = anomaliesOf({ ...recent, ...quiet })
   const active = new Set((await activeAnomalies(db)).map(({ type }) => type))
   const changed = anomalyTypes.filter((type) => found[type] !== undefined || active.has(type))
   if (changed.length === 0) return lookSeconds

@@ -15,7 +15,7 @@ import { failOpenRecoveries } from '../core/store-record.ts'
 
 const lookSeconds = 120
 /** One verification and its preparation may take so long without an event. */
-const verificationSeconds = 3600
+export const verificationSeconds = 3600
 
 const endStuck = (context: Context, run: Run): Promise<void> =>
   context.db.transaction(async (tx) => {

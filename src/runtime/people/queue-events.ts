@@ -29,7 +29,7 @@ export const queueEvents: EventTypes = {
   },
   'anomaly.mass_death': anomaly('many runs lost their agent or engine within a few minutes'),
   'anomaly.retry_storm': anomaly('many runs failed within a few minutes, and none succeeded'),
-  'anomaly.no_progress': anomaly('no run succeeded for an hour, although there is work'),
+  'anomaly.no_progress': anomaly('no run succeeded and nothing was merged for an hour, although there is work'),
   'anomaly.cleared': {
     meaning: 'an anomaly is over',
     sentence: (p) => `over: ${payloadText(p, 'anomaly').replaceAll('_', ' ')}`,
