@@ -24,12 +24,12 @@ export const dueTasks = async (db: Queryable, watchSeconds: number): Promise<Tas
     })
   ).map(readTask)
 
-/** Seconds until the next wait is over by the store's clock, which decides it; undefined = no task waits for a time. */
-export const secondsToNextRetry = async (db: Queryable): Promise<number | undefined> =>
+/** Seconds until the first wait ends that ends after this time, by the store's clock, which decides it; undefined = there is none. */
+export const secondsToNextRetry = async (db: Queryable, after: Date): Promise<number | undefined> =>
   (
     await firstRow<{ seconds: number | null }>(db, {
-      text: `select extract(epoch from min(retry_at) - unstuck_now())::float8 as seconds from task where retry_at is not null and ${waits}`,
-      values: [],
+      text: `select extract(epoch from min(retry_at) - unstuck_now())::float8 as seconds from task where retry_at > $1 and ${waits}`,
+      values: [after],
     })
   )?.seconds ?? undefined
 

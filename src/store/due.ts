@@ -2,7 +2,7 @@
  * What has become due by the store's clock. The leader asks in every pass and mostly nothing has, so one statement answers for all of it.
  */
 import { endedLimit } from './account.ts'
-import { firstRow, isThere, type Queryable } from './db.ts'
+import { firstRow, fromRow, isThere, type Queryable } from './db.ts'
 import { dueTask } from './due-tasks.ts'
 import { halfCancelled } from './goal.ts'
 import { dueClaim } from './judgement.ts'
@@ -16,6 +16,8 @@ export interface DueWork {
   tasks: boolean
   judgements: boolean
   cancels: boolean
+  /** By the store's clock. What becomes due after it is not included. */
+  askedAt: Date
 }
 
 export interface DueAfter {
@@ -26,7 +28,8 @@ export interface DueAfter {
   engineId: string
 }
 
-const text = `select ${signs} as owners,
+// The time comes first: what the search does not find becomes due after it.
+const text = `select unstuck_now() as asked_at, ${signs} as owners,
   ${isThere('account_limit', endedLimit)} as limits,
   ${isThere('task', dueTask('$2'))} as tasks,
   ${isThere('judgement', `state in ('claimed', 'waiting') and ${dueClaim('$4')}`)} as judgements,
@@ -36,7 +39,7 @@ export const readDue = async (
   db: Queryable,
   { renewSeconds, watchSeconds, cancelSeconds, engineId }: DueAfter,
 ): Promise<DueWork> => {
-  const due = await firstRow<DueWork>(db, { text, values: [renewSeconds, watchSeconds, cancelSeconds, engineId] })
-  if (due === undefined) throw new Error('the store did not say what is due')
-  return due
+  const row = await firstRow<object>(db, { text, values: [renewSeconds, watchSeconds, cancelSeconds, engineId] })
+  if (row === undefined) throw new Error('the store did not say what is due')
+  return fromRow<DueWork>(row)
 }

@@ -16,7 +16,6 @@ import { cancelGraceSeconds, finishCancels } from '../people/commands.ts'
 import { LeadershipLostError } from '../../store/leader.ts'
 import { requestRunStop, getRun, listRuns, runsOfEngine } from '../../store/run.ts'
 import { readDue, type DueWork } from '../../store/due.ts'
-import { secondsToNextRetry } from '../../store/due-tasks.ts'
 import { getTask } from '../../store/task.ts'
 import { sendHeartbeat, startHeartbeat } from './heartbeat.ts'
 import type { Context } from '../core/context.ts'
@@ -31,14 +30,12 @@ import { createExecutors, dispatch, runContextFor, type Executors } from './disp
 import { agentIdsOf, refuseSharedFolder, identifyEngine } from './engine-identity.ts'
 import { createGracePeriod, type GracePeriod } from './grace-period.ts'
 import { reapAll } from './reaper.ts'
+import { msToNextPass, passEveryMs } from './next-pass.ts'
 import { judgeRuns } from '../landing/judge.ts'
 import { createLeadership, type Leadership } from './leadership.ts'
 import { detectReplacedRepository } from '../landing/replaced-repository.ts'
 import type { RunContext } from '../core/run-context.ts'
 import { removeOrphanBranches } from '../goal/orphan-branches.ts'
-
-/** Milliseconds between two passes without a wake-up; every change of state wakes the loop at once. */
-const pollMs = 3_000
 
 export interface Engine {
   /** Cancels the run of a task, here or on the engine that executes it, and resolves when it has ended. */
@@ -103,6 +100,8 @@ interface Loop {
   runJobs: ReturnType<typeof createJobs>
   exportGoals: GoalExportJob
   exporter: SideJob
+  /** When the last pass asked what is due, by the store's clock; undefined = it did not lead, or did not come so far. */
+  askedAt: Date | undefined
 }
 
 const whatIsDue = (context: Context, engineId: string): Promise<DueWork> => {
@@ -122,6 +121,7 @@ const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
   notifier.start(context)
   const due = await whatIsDue(context, engineId)
+  parts.askedAt = due.askedAt
   if (due.owners && gracePeriod.isOver()) await reapAll(context, { engineId, liveness })
   // While the repository is missing (an unmounted disk), goals and merges would fail without a fault of their own.
   if (await detectReplacedRepository(context)) {
@@ -148,6 +148,7 @@ const asLeader = async (context: Context, { leadership }: Loop, work: () => Prom
 /** One pass of the engine: jobs of the leader if it is one, then its own runs, then new claims. */
 const pass = async (context: Context, parts: Loop): Promise<void> => {
   const { executors, engineId, gracePeriod, leadership, exporter } = parts
+  parts.askedAt = undefined
   await gracePeriod.compareClocks()
   await context.refreshSettings?.()
   const leading = await leadership?.context()
@@ -155,12 +156,6 @@ const pass = async (context: Context, parts: Loop): Promise<void> => {
   await checkOwnRuns(context, executors, engineId)
   if (!context.stopping.aborted && !executors.draining) await dispatch(context, executors, engineId)
   if (leading !== undefined) exporter.start(leading)
-}
-
-/** Milliseconds until the next pass: at most the poll interval, less if a retry is due before that. */
-const waitMs = async (context: Context): Promise<number> => {
-  const seconds = await secondsToNextRetry(context.db)
-  return Math.max(10, Math.min(pollMs, seconds === undefined ? pollMs : Math.ceil(seconds * 1000)))
 }
 
 /** A wake-up signal for the loop. One that was sent while the loop was busy is kept. */
@@ -196,7 +191,7 @@ const loop = async (context: Context, parts: Loop, wakeUp: WakeUp): Promise<void
   while (!context.stopping.aborted) {
     await safely(context, () => pass(context, parts), failed)
     if (context.stopping.aborted) break
-    const ms = await waitMs(context).catch(() => pollMs) // the store may be closing; the next pass reports it
+    const ms = await msToNextPass(context, parts.askedAt).catch(() => passEveryMs) // the store may be closing; the next pass reports it
     await wakeUp.wait(ms, context.clock, context.stopping)
   }
   await Promise.allSettled([...executors.working.values()].map((work) => work.done))
@@ -237,7 +232,7 @@ const drain = async (context: Context, executors: Executors, engineId: string): 
   while (executors.working.size > 0 && !context.stopping.aborted)
     await Promise.race([
       Promise.allSettled([...executors.working.values()].map((work) => work.done)),
-      context.clock.wait(pollMs, context.stopping),
+      context.clock.wait(passEveryMs, context.stopping),
     ])
 }
 
@@ -272,7 +267,7 @@ const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine
     runJobs: createJobs(engineId),
     ...exports,
   }
-  const parts = { engineId, gracePeriod, executors, polls: new Map(), ...jobs }
+  const parts = { engineId, gracePeriod, executors, polls: new Map(), askedAt: undefined, ...jobs }
   return roles.includes('control') ? { ...parts, leadership: createLeadership(context, engineId, gracePeriod) } : parts
 }
 
