@@ -1,11 +1,12 @@
 /** A commit that was judged and comes before the judge once more, on a real store: it is not judged twice, and nobody is left without a way on. */
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { configSchema } from '../../src/config-schema.ts'
 import type { JudgeMode } from '../../src/domain/judgement.ts'
 import { emptyVerdict, type Run, type Verdict } from '../../src/domain/run.ts'
 import type { Task } from '../../src/domain/task.ts'
 import { playbooks } from '../../src/recovery/ladder.ts'
-import type { Context } from '../../src/runtime/core/context.ts'
+import { AppError } from '../../src/errors.ts'
+import type { Context, RemoteLink } from '../../src/runtime/core/context.ts'
 import { followReviewedBranches } from '../../src/runtime/engine/review-heads.ts'
 import { judgeRuns } from '../../src/runtime/landing/judge.ts'
 import { claimReviews } from '../../src/runtime/landing/review-claim.ts'
@@ -18,6 +19,7 @@ import { judgementsOf } from '../../src/store/judgement.ts'
 import { listMerges } from '../../src/store/merge.ts'
 import { finishRun, getRun, saveRun } from '../../src/store/run.ts'
 import { getTask, moveTask } from '../../src/store/task.ts'
+import type { Refs } from '../../src/workspace/refs.ts'
 import { openRequeueStore, type RequeueStore } from './requeue-store.ts'
 
 let opened: RequeueStore
@@ -165,10 +167,73 @@ it('an approval counts for the same commit on a newer goal branch, unless a gate
 it('a new commit of the branch withdraws the question about the old one, and its judgement', async () => {
   const { goal, task } = await newReview('human')
   await judgeRuns(contextWith())
+  const before = opened.store.wakes()
   await followReviewedBranches(contextWith())
   expect(await questionOf(goal)).toBeDefined()
+  expect(opened.store.wakes()).toBe(before)
   await followReviewedBranches(contextWith('c'.repeat(40)))
+  // It is dispatched at once.
+  expect(opened.store.wakes()).toBe(before + 1)
   expect(await questionOf(goal)).toBeUndefined()
   expect(await statesOf(task)).toEqual(['withdrawn'])
   expect(await opened.store.task(task)).toMatchObject({ status: 'queued', review: { head: 'c'.repeat(40) } })
+})
+
+describe('on a repository by URL', () => {
+  /** Reviews of these branches, of which each waits for a person. */
+  const reviewsOf = async (...branches: string[]): Promise<string[]> => {
+    const tasks: string[] = []
+    for (const branch of branches) {
+      const { goal, task } = await newReview('human')
+      const review = JSON.stringify({ branch, head })
+      await opened.store.db.query(sql`update goal set repo_mode = 'remote' where id = ${goal}`)
+      await opened.store.db.query(sql`update task set review = ${review}::jsonb where id = ${task}`)
+      tasks.push(task)
+    }
+    await judgeRuns(contextWith())
+    return tasks
+  }
+  const remoteWith = (answer: () => Promise<Refs>, more: Partial<RemoteLink> = {}) => {
+    const asked: string[][] = []
+    const errors: object[] = []
+    const fetchRefs = (refs: string[]): Promise<Refs> => {
+      asked.push(refs)
+      return answer()
+    }
+    const remote = { waitMs: () => 0, fetchRefs, ...more } as RemoteLink
+    const context = contextWith()
+    const log = { ...context.log, error: (fields: object) => void errors.push(fields) }
+    return { asked, errors, context: { ...context, remote, log } }
+  }
+  const statuses = async (tasks: string[]): Promise<string[]> =>
+    Promise.all(tasks.map(async (task) => (await opened.store.task(task)).status))
+
+  it('one exchange reads the branches of all reviews', async () => {
+    const tasks = await reviewsOf('one', 'two', 'two', 'gone')
+    const moved = { 'refs/heads/one': head, 'refs/heads/two': 'c'.repeat(40) }
+    const { asked, context } = remoteWith(async () => moved)
+    await followReviewedBranches(context)
+    expect(asked).toEqual([['refs/heads/one', 'refs/heads/two', 'refs/heads/gone']])
+    const waits = 'blocked(awaiting_human)'
+    expect(await statuses(tasks)).toEqual([waits, 'queued', 'queued', waits])
+  })
+
+  it('a remote that is to be left alone is not asked', async () => {
+    await reviewsOf('one')
+    const { asked, context } = remoteWith(async () => ({}), { waitMs: () => 1 })
+    await followReviewedBranches(context)
+    expect(asked).toEqual([])
+  })
+
+  it('an outage is told by the link alone, and another failure once', async () => {
+    await reviewsOf('one', 'two')
+    for (const [code, told] of [
+      ['REMOTE_UNAVAILABLE', []],
+      ['REMOTE_REFUSED', [{ error: 'no' }]],
+    ] as const) {
+      const { errors, context } = remoteWith(() => Promise.reject(new AppError(code, 'no')))
+      await followReviewedBranches(context)
+      expect(errors).toEqual(told)
+    }
+  })
 })

@@ -3,9 +3,15 @@ import type { Goal } from '../../domain/goal.ts'
 import type { Context } from './context.ts'
 import { remoteLinkOf } from './remote-link.ts'
 
+export const branchRef = (branch: string): string => `refs/heads/${branch}`
+
+/** In the repository of the machine. Undefined = there is no such branch. */
+export const localHead = async (context: Context, branch: string): Promise<string | undefined> =>
+  (await context.ports.git.readRef(context.repository, branchRef(branch))) ?? undefined
+
 /** Undefined = there is no such branch. An outage of the remote is thrown. */
 export const branchHead = async (context: Context, goal: Goal, branch: string): Promise<string | undefined> => {
-  const ref = `refs/heads/${branch}`
-  if (goal.repoMode === 'remote') return (await remoteLinkOf(context).fetchRefs([ref]))[ref]
-  return (await context.ports.git.readRef(context.repository, ref)) ?? undefined
+  if (goal.repoMode !== 'remote') return localHead(context, branch)
+  const ref = branchRef(branch)
+  return (await remoteLinkOf(context).fetchRefs([ref]))[ref]
 }

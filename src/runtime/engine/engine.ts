@@ -97,7 +97,7 @@ interface Loop {
   reviewer: SideJob
   notifier: SideJob
   polls: TargetPolls
-  runJobs: ReturnType<typeof createJobs>
+  periodic: SideJob
   exportGoals: GoalExportJob
   exporter: SideJob
   /** When the last pass asked what is due, by the store's clock; undefined = it did not lead, or did not come so far. */
@@ -117,7 +117,7 @@ const whatIsDue = (context: Context, engineId: string): Promise<DueWork> => {
  * decided.
  */
 const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
-  const { engineId, gracePeriod, merger, reviewer, notifier, polls, runJobs } = parts
+  const { engineId, gracePeriod, merger, reviewer, notifier, polls, periodic } = parts
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
   notifier.start(context)
   const due = await whatIsDue(context, engineId)
@@ -131,7 +131,7 @@ const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
     await runCycle(context, polls, due)
   }
   if (due.cancels) await finishCancels(context, cancelGraceSeconds)
-  await runJobs(context)
+  periodic.start(context)
 }
 
 const asLeader = async (context: Context, { leadership }: Loop, work: () => Promise<void>): Promise<void> => {
@@ -185,7 +185,7 @@ export const createWakeUp = (): WakeUp => {
 }
 
 const loop = async (context: Context, parts: Loop, wakeUp: WakeUp): Promise<void> => {
-  const { executors, gracePeriod, merger, reviewer, notifier, exporter } = parts
+  const { executors, gracePeriod, merger, reviewer, notifier, periodic, exporter } = parts
   // While the store was unavailable no owner could renew its lease.
   const failed = (error: unknown): void => (isStoreTrouble(error) ? gracePeriod.begin() : undefined)
   while (!context.stopping.aborted) {
@@ -198,6 +198,7 @@ const loop = async (context: Context, parts: Loop, wakeUp: WakeUp): Promise<void
   await merger.idle()
   await reviewer.idle()
   await notifier.idle()
+  await periodic.idle()
   await exporter.idle()
 }
 
@@ -264,7 +265,8 @@ const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine
     merger: createMerger(),
     reviewer: createReviewer(engineId),
     notifier,
-    runJobs: createJobs(engineId),
+    // Next to the loop, because one of them may wait for a git remote.
+    periodic: createSideJob(createJobs(engineId)),
     ...exports,
   }
   const parts = { engineId, gracePeriod, executors, polls: new Map(), askedAt: undefined, ...jobs }

@@ -2,6 +2,7 @@
  * A job: starts a review again when its branch has a new commit. That is a new fact, so it outranks a question about the old commit; work
  * that is being judged or merged is left alone.
  */
+import type { Goal } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
 import type { TaskReview } from '../../domain/task-review.ts'
 import { messageOf } from '../../errors.ts'
@@ -11,14 +12,15 @@ import { answerEscalation, pendingEscalationOf } from '../../store/escalation.ts
 import { getGoal, lockGoal } from '../../store/goal.ts'
 import { withdrawJudgement } from '../../store/judgement.ts'
 import { getTask, moveTask } from '../../store/task.ts'
+import type { Refs } from '../../workspace/refs.ts'
 import type { Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
-import { isOutage } from '../core/remote-link.ts'
-import { branchHead } from '../core/review-head.ts'
+import { isOutage, remoteLinkOf } from '../core/remote-link.ts'
+import { branchRef, localHead } from '../core/review-head.ts'
 import { reopenGoal } from '../people/commands.ts'
 import { readReviewFacts } from '../run/review-facts.ts'
 
-/** Also while no task reviews anything: the branch of the next one is then looked for as soon. */
+/** Also while no task reviews anything: the branch of the next one is then looked for as soon. One index shows that there is none. */
 const lookSeconds = 10
 
 const mayStartAgain = async (context: Context, task: Task): Promise<boolean> => {
@@ -49,26 +51,61 @@ const startAgain = (context: Context, seen: Task, review: TaskReview): Promise<v
     await reopenGoal(tx, task.goalId)
   })
 
-const follow = async (context: Context, task: Task): Promise<void> => {
+interface Followed {
+  task: Task
+  goal: Goal
+  review: Extract<TaskReview, { branch: string }>
+}
+
+/** Undefined = a new commit would change nothing about it now. */
+const followedOf = async ({ db }: Context, task: Task): Promise<Followed | undefined> => {
   const { review } = task
-  if (review === null || !('branch' in review) || !movedStatuses.includes(task.status)) return
-  const goal = await getGoal(context.db, task.goalId)
-  if (goal === undefined || (goal.state !== 'active' && goal.state !== 'awaiting_human')) return
-  const head = await branchHead(context, goal, review.branch)
-  if (head === undefined || head === review.head || !(await mayStartAgain(context, task))) return
+  if (review === null || !('branch' in review) || !movedStatuses.includes(task.status)) return undefined
+  const goal = await getGoal(db, task.goalId)
+  return goal?.state === 'active' || goal?.state === 'awaiting_human' ? { task, goal, review } : undefined
+}
+
+const follow = async (context: Context, { task, goal, review }: Followed, onRemote: Refs): Promise<boolean> => {
+  const { branch } = review
+  const head = goal.repoMode === 'remote' ? onRemote[branchRef(branch)] : await localHead(context, branch)
+  if (head === undefined || head === review.head || !(await mayStartAgain(context, task))) return false
   await startAgain(context, task, { ...review, head })
+  return true
+}
+
+/** `work` is about one task, or one exchange: what is wrong with it must not stop the others. */
+const orReport = async <T>(context: Context, about: object, work: () => Promise<T>): Promise<T | undefined> => {
+  try {
+    return await work()
+  } catch (error) {
+    if (endsPass(context, error)) throw error
+    if (!(error instanceof StaleError) && !isOutage(error))
+      context.log.error({ ...about, error: messageOf(error) }, 'the branch of a review could not be read')
+    return undefined
+  }
+}
+
+/** One exchange for the branches of all reviews, and none while the remote is to be left alone. */
+const remoteHeads = async (context: Context, followed: readonly Followed[]): Promise<Refs> => {
+  const refs = new Set(
+    followed.filter(({ goal }) => goal.repoMode === 'remote').map(({ review }) => branchRef(review.branch)),
+  )
+  if (refs.size === 0) return {}
+  const link = remoteLinkOf(context)
+  return link.waitMs() > 0 ? {} : link.fetchRefs([...refs])
 }
 
 export const followReviewedBranches = async (context: Context): Promise<number> => {
-  const tasks = await reviewTasks(context.db)
-  for (const task of tasks) {
-    try {
-      await follow(context, task)
-    } catch (error) {
-      if (endsPass(context, error)) throw error
-      if (!(error instanceof StaleError) && !isOutage(error))
-        context.log.error({ task: task.id, error: messageOf(error) }, 'the branch of a review could not be read')
-    }
+  const followed: Followed[] = []
+  for (const task of await reviewTasks(context.db)) {
+    const found = await followedOf(context, task)
+    if (found !== undefined) followed.push(found)
   }
+  const onRemote = (await orReport(context, {}, () => remoteHeads(context, followed))) ?? {}
+  let moved = false
+  for (const each of followed)
+    if (await orReport(context, { task: each.task.id }, () => follow(context, each, onRemote))) moved = true
+  // The loop does not wait for this job, and is not woken by what its own engine stores.
+  if (moved) context.wake()
   return lookSeconds
 }

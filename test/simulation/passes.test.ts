@@ -1,4 +1,4 @@
-/** A task that is due and cannot be moved: the engine looks at it in its ordinary passes, and does nothing else about it. */
+/** The passes of an engine: how many there are while a task that is due cannot be moved, and what they do not wait for. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { passEveryMs } from '../../src/runtime/engine/next-pass.ts'
 import { openSyncStore, type SyncStore } from './pglite-sync.ts'
@@ -56,10 +56,29 @@ test.each([
     })),
   ],
   ['no engine leads', stuck((isStuck) => ({ db: (db, world) => ({ ...db, isLeader: () => !isStuck(world) }) }))],
-])('while %s', async (_title, { seen, hooks }) => {
+])('a task that is due waits for the ordinary pass while %s', async (_title, { seen, hooks }) => {
   const { violation, ends } = await runPlan(plan, store, { hooks })
   expect(violation).toBeUndefined()
   expect(ends).toEqual({ ready: 1 })
   expect(seen.passes).toBeGreaterThan(10)
   expect(seen.passes).toBeLessThan((1.5 * stuckMs) / passEveryMs)
+})
+
+test('work goes on while a periodic job waits for an answer', async () => {
+  let asked = 0
+  const hooks: Hooks = {
+    ...noHooks,
+    db: (db) => ({
+      ...db,
+      query: (statement) => {
+        if (!statement.text.includes('from task where review is not null')) return db.query(statement)
+        asked += 1
+        return new Promise(() => {})
+      },
+    }),
+  }
+  const { violation, ends } = await runPlan(plan, store, { hooks })
+  expect(violation).toBeUndefined()
+  expect(ends).toEqual({ ready: 1 })
+  expect(asked).toBe(1)
 })
