@@ -1,7 +1,7 @@
 /** What failed on a machine in the last day and what was tried against it, and the checks that passed there. Reads only what runs and recoveries stored. */
 import type { CheckResult } from '../domain/run.ts'
 import { isEvidence } from '../domain/run.ts'
-import { fromRow, sql, type Queryable } from './db.ts'
+import { firstRow, fromRow, isThere, json, sql, type Queryable } from './db.ts'
 import type { Recovery } from './recovery.ts'
 
 export interface MachineFailure {
@@ -57,4 +57,21 @@ export const recentlyPassed = async (db: Queryable, host: string): Promise<Passe
   return rows
     .map((row) => fromRow<Omit<PassedChecks, 'commands'> & { checks: CheckResult[] }>(row))
     .map(({ checks, ...run }) => ({ ...run, commands: checks.filter(isEvidence).map(({ command }) => command) }))
+}
+
+/** What changes the answers above, apart from the time that passes. */
+const changes = ['run.succeeded', 'run.failed', 'run.cancelled', 'recovery.started', 'recovery']
+
+/** Whether runs ended or recoveries began or ended in the events after one up to another. */
+export const machineNews = async (
+  db: Queryable,
+  { after, upTo }: { after: number; upTo: number },
+): Promise<boolean> => {
+  if (upTo <= after) return false
+  const there = isThere('event', 'id > $1 and id <= $2 and type in (select jsonb_array_elements_text($3::jsonb))')
+  const row = await firstRow<{ news: boolean }>(db, {
+    text: `select ${there} as news`,
+    values: [after, upTo, json(changes)],
+  })
+  return row?.news ?? true
 }

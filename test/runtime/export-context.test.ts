@@ -24,9 +24,10 @@ import { sql, type Db } from '../../src/store/db.ts'
 import { becomeLeader, fencedByTerm, LeadershipLostError } from '../../src/store/leader.ts'
 import { openPglite } from '../../src/store/pglite.ts'
 import { insertRecovery, resolveRecovery } from '../../src/store/recovery.ts'
+import { saveRun } from '../../src/store/run.ts'
 import { loadTemplate } from '../../src/store/template.ts'
 import type { Repository } from '../../src/workspace/repository-types.ts'
-import { activeGoal, agents, claimed, empty, recoveryOf } from '../store/scene.ts'
+import { activeGoal, agents, claimed, empty, end, recoveryOf } from '../store/scene.ts'
 import { commitAll, put, user } from '../workspace/scene.ts'
 
 let db: Db
@@ -73,6 +74,8 @@ const contextOf = (parts: { repository?: Partial<Repository>; files?: Files; db?
 const folder = (): string => join(root, '.unstuck/context')
 const text = (name: string): string => readFileSync(join(folder(), name), 'utf8')
 const later = (): void => void (elapsed += 10_000)
+/** When everything is looked at again without news. */
+const muchLater = (): void => void (elapsed += 600_000)
 
 const broke = async (): Promise<void> => {
   const { run } = await claimed(db, 'a1')
@@ -106,7 +109,7 @@ test('.unstuck/context/agent-profile.json and context-delta.json follow the stor
   // What is damaged is written again, and what says nothing any more is removed.
   writeFileSync(join(folder(), 'agent-profile.json'), '{}')
   await db.query(sql`update recovery set started_at = started_at - interval '25 hours'`)
-  later()
+  muchLater()
   await job(contextOf())
   expect(JSON.parse(text('agent-profile.json'))).toMatchObject({ schemaVersion: 1 })
   expect(readdirSync(folder()).sort()).toEqual(['.gitignore', 'agent-profile.json'])
@@ -116,6 +119,29 @@ test('an engine without work leaves the checkout as it is', async () => {
   await empty(db)
   await job(contextOf())
   expect(existsSync(join(root, '.unstuck'))).toBe(false)
+})
+
+test('an engine in which nothing ran reads nothing again, and one in which something did at once', async () => {
+  let reads = 0
+  const query: Db['query'] = (statement) => {
+    if (statement.text.includes('from recovery')) reads += 1
+    return db.query(statement)
+  }
+  const readsAfter = async (wait: () => void): Promise<number> => {
+    reads = 0
+    wait()
+    await job(contextOf({ db: { ...db, query } }))
+    return reads
+  }
+  const { run } = await claimed(db, 'a1')
+  expect(await readsAfter(later)).toBe(1)
+  for (let count = 0; count < 20; count += 1) expect(await readsAfter(later)).toBe(0)
+  await db.transaction((tx) => saveRun(tx, run, { phase: 'launch' }))
+  expect(await readsAfter(later)).toBe(0)
+  await end(db, run, 'failed', 'run_failed')
+  expect(await readsAfter(later)).toBe(1)
+  expect(await readsAfter(later)).toBe(0)
+  expect(await readsAfter(muchLater)).toBe(1)
 })
 
 test('an export is never read back', async () => {
@@ -165,7 +191,7 @@ test('a link in place of a file is replaced, and its target stays', async () => 
   // Also if the text behind the link is the one that would be written.
   renameSync(join(folder(), 'agent-profile.json'), join(top, 'same.json'))
   symlinkSync(join(top, 'same.json'), join(folder(), 'agent-profile.json'))
-  later()
+  muchLater()
   await job(contextOf())
   expect(realFiles.isLink(join(folder(), 'agent-profile.json'))).toBe(false)
 })
@@ -175,6 +201,7 @@ test('a reader sees the old file or the new one, whenever the engine is killed',
   await job(contextOf())
   const before = text('context-delta.json')
   await db.query(sql`update recovery set issue_detected = 'another'`)
+  muchLater()
   for (const step of ['rmSync', 'writeFileSync', 'renameSync'] as const) {
     const files = {
       ...realFiles,

@@ -5,8 +5,10 @@
 import { dirname, join } from 'node:path'
 import { contextExports } from '../../domain/export-folder.ts'
 import { messageOf } from '../../errors.ts'
+import { stableUpTo } from '../../store/event.ts'
 import { listLiveGoals } from '../../store/goal.ts'
 import { confirmLeadership } from '../../store/leader.ts'
+import { machineNews } from '../../store/machine-failure.ts'
 import { failureDelta } from '../agent/failure-delta.ts'
 import { hostContext } from '../agent/host-snapshot.ts'
 import type { Context } from '../core/context.ts'
@@ -18,6 +20,8 @@ import { endsPass } from '../core/pass.ts'
 const fileMode = 0o600
 
 const everyMs = 10_000
+/** Without news only time changes what is known: failures are forgotten after a day, tools are updated, a file is damaged. */
+const anewEveryMs = 600_000
 
 type Exports = readonly (readonly [name: string, value: object | undefined])[]
 
@@ -50,9 +54,20 @@ const write = async (context: Context, exports: Exports): Promise<void> => {
 const isNeeded = async ({ db, ports: { files }, repository: { root } }: Context): Promise<boolean> =>
   files.existsSync(join(root, contextExports.folder)) || (await listLiveGoals(db)).length > 0
 
+const exportAll = async (context: Context): Promise<void> => {
+  const { snapshot } = await hostContext(context)
+  const delta = await failureDelta(context)
+  await write(context, [
+    ['agent-profile.json', snapshot],
+    ['context-delta.json', delta],
+  ])
+}
+
 /** Nothing is written for a repository by URL, which has no checkout, and for a plain folder, where git does not exclude the files. */
 export const createContextExportJob = (): ((context: Context) => Promise<void>) => {
   let dueAt = Number.NEGATIVE_INFINITY
+  let anewAt = Number.NEGATIVE_INFINITY
+  let seen = 0
   let reported: string | undefined
   return async (context) => {
     const { clock, log, repository } = context
@@ -60,12 +75,13 @@ export const createContextExportJob = (): ((context: Context) => Promise<void>) 
     dueAt = clock.elapsed() + everyMs
     try {
       if (!(await isNeeded(context))) return
-      const { snapshot } = await hostContext(context)
-      const delta = await failureDelta(context)
-      await write(context, [
-        ['agent-profile.json', snapshot],
-        ['context-delta.json', delta],
-      ])
+      const upTo = await stableUpTo(context.db, seen)
+      if (clock.elapsed() >= anewAt || (await machineNews(context.db, { after: seen, upTo }))) {
+        await exportAll(context)
+        anewAt = clock.elapsed() + anewEveryMs
+      }
+      // Only now: what could not be written is tried again the next time.
+      seen = upTo
     } catch (error) {
       if (endsPass(context, error)) throw error
       const trouble = messageOf(error)
