@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import { endedShown, repoModes } from '../domain/goal.ts'
 import { judgeModes } from '../domain/judgement.ts'
+import { runStates } from '../domain/run.ts'
 import { taskKinds } from '../domain/task.ts'
 import { branchNamePattern } from '../domain/task-review.ts'
 
@@ -212,7 +213,11 @@ export const eventsQuery = z.strictObject({
 export const statusQuery = z.strictObject({ ended: whole(endedShown.most, endedShown.standard) })
 export const goalsQuery = z.strictObject(page)
 export const tasksQuery = z.strictObject({ ...page, goal: filter })
-export const runsQuery = z.strictObject({ ...page, goal: filter, task: filter })
+const runState = `(?:${runStates.join('|')})`
+const runStateList = z.string().regex(new RegExp(`^${runState}(?:,${runState})*$`), {
+  error: `allowed: ${runStates.join(', ')}; several are separated by commas`,
+})
+export const runsQuery = z.strictObject({ ...page, goal: filter, task: filter, state: runStateList.optional() })
 export const recoveriesQuery = z.strictObject({ ...page, goal: filter, task: filter })
 export const requeuesQuery = z.strictObject({ ...page, goal: filter, task: filter })
 export const judgementsQuery = z.strictObject({ ...page, goal: filter, task: filter })

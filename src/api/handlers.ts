@@ -154,9 +154,10 @@ const lists = (context: Context) =>
       await checkFilter(context, { goal })
       return withCountdowns(context, await pageOfTasks(context.db, { after, limit, goalId: goal ?? null }))
     },
-    listRuns: async ({ query: { after = null, limit, goal, task } }) => {
+    listRuns: async ({ query: { after = null, limit, goal, task, state } }) => {
       await checkFilter(context, { goal, task })
-      return pageOfRuns(context.db, { after, limit, goalId: goal ?? null, taskId: task ?? null })
+      const states = state?.split(',') ?? null
+      return pageOfRuns(context.db, { after, limit, goalId: goal ?? null, taskId: task ?? null, states })
     },
     listRecoveries: async ({ query: { after = null, limit, goal, task } }) => {
       await checkFilter(context, { goal, task })

@@ -7,7 +7,7 @@ import type { Goal } from '../domain/goal.ts'
 import type { Judgement } from '../domain/judgement.ts'
 import type { Run } from '../domain/run.ts'
 import type { Task } from '../domain/task.ts'
-import { fromRow, firstRow, sql, type Queryable } from './db.ts'
+import { fromRow, firstRow, json, sql, type Queryable } from './db.ts'
 import type { Recovery } from './recovery.ts'
 import type { Requeue } from './requeue.ts'
 import { readRun } from './run.ts'
@@ -37,13 +37,21 @@ export const pageOfTasks = async (
       order by created_at, goal_id, number limit ${limit}`)
   ).map(readTask)
 
+/** `states`: only runs in one of them. */
 export const pageOfRuns = async (
   db: Queryable,
-  { after, limit, goalId, taskId }: Page & { goalId: string | null; taskId: string | null },
+  {
+    after,
+    limit,
+    goalId,
+    taskId,
+    states,
+  }: Page & { goalId: string | null; taskId: string | null; states: readonly string[] | null },
 ): Promise<Run[]> =>
   (
     await db.query<object>(sql`select * from run
       where (${goalId}::text is null or goal_id = ${goalId}) and (${taskId}::text is null or task_id = ${taskId})
+        and (${states === null}::boolean or state in (select jsonb_array_elements_text(${json(states ?? [])}::jsonb)))
         and (${after}::text is null or (started_at, id) > (select started_at, id from run where id = ${after}))
       order by started_at, id limit ${limit}`)
   ).map(readRun)

@@ -244,6 +244,21 @@ describe('the numbers', () => {
   })
 })
 
+describe('runs by their state', () => {
+  const listed = async (query: string): Promise<Run[]> =>
+    JSON.parse((await scene.call({ path: `/runs?${query}` })).text)
+  test('are those of any state that is named, also over pages', async () => {
+    const all = await listed('')
+    const states = [...new Set(all.map(({ state }) => state))]
+    expect(states).toContain('success')
+    for (const state of ['running', 'success', 'failed', 'cancelled'] as const)
+      expect(await listed(`state=${state}`)).toEqual(all.filter((run) => run.state === state))
+    expect(await listed(`state=${states.join(',')}`)).toEqual(all)
+    const first = await scene.call({ path: '/runs?state=success&limit=1' })
+    expect(String(first.headers.link)).toContain('state=success')
+  })
+})
+
 describe('pages', () => {
   test.each(['goals', 'tasks', 'runs', 'events'])('of %s repeat and skip nothing', async (kind) => {
     const all = JSON.parse((await scene.call({ path: `/${kind}?limit=1000` })).text) as { id: string | number }[]
@@ -393,6 +408,12 @@ const refused: Case[] = [
   ['a broken escape', () => ({ path: '/goals/%zz' }), 'NOT_FOUND', /no goal/],
   ['SQL for an id', () => ({ path: `/goals/${encodeURIComponent("' or 1=1 --")}` }), 'NOT_FOUND', /no goal/],
   ['a filter by an unknown goal', () => ({ path: '/tasks?goal=g-nosuch' }), 'NOT_FOUND', /no goal/],
+  [
+    'an unknown state of runs',
+    () => ({ path: '/runs?state=failed,lost' }),
+    'INPUT_INVALID',
+    /state.*running, success, failed, cancelled/,
+  ],
   ['an unknown query', () => ({ path: '/tasks?gaol=x' }), 'INPUT_INVALID', /gaol/],
   ['a query where none is known', () => ({ path: '/status?x=1' }), 'INPUT_INVALID', /x/],
   ['a limit of nothing', () => ({ path: '/tasks?limit=0' }), 'INPUT_INVALID', /limit/],

@@ -28,6 +28,7 @@ test('bash completes commands, and the options of a command', () => {
   expect(completed(bash, 'eng')).toEqual([])
   expect(completed(bash, 'run', '--d')).toEqual(['--direct', '--dry-run', '--detach', '--database-url'])
   expect(completed(bash, 'completion', 'z')).toEqual(['zsh'])
+  expect(completed(bash, 'runs', '--s')).toEqual(['--state'])
   expect(completed(bash, 'logs', 'r-x', '--l')).toEqual(['--last'])
 })
 

@@ -170,6 +170,7 @@ const ids: Case[] = [
   ['logs g-nosuch', 4, /no goal g-nosuch/],
   ['tasks --goal g-nosuch', 4, /no goal g-nosuch/],
   ['runs --task t-nosuch', 4, /no task t-nosuch/],
+  ['runs --state failed,lost', 2, /--state.*failed,lost.*running, success, failed, cancelled/],
   ['events --goal g-nosuch', 4, /no goal g-nosuch/],
   ['status --ended -1', 2, /--ended "-1": give a whole number of goals from 0 to 100000/],
   ['restore nosuch', 2, /--into/],

@@ -57,6 +57,11 @@ test('runs and tasks say when an attempt began, how it ended, and cut long title
   expect(tasks.stdout).toMatch(/ Do the work (Do the work )+Do.*… \[t-\w+\] \d\d:\d\d, .* ago, took /)
 })
 
+test('runs are those in the states that are asked for', async () => {
+  expect((await scene.cli('runs', '--state', 'failed,success')).stdout).toContain(run)
+  expect(await scene.cli('runs', '--state', 'failed,running')).toMatchObject({ stdout: '', exitCode: 0 })
+})
+
 const commands = [
   ...['status', 'report', 'tasks', 'runs', 'events', 'doctor', 'harness', 'restore', 'clean --dry-run'],
   ...['logs {run}', 'logs --last', 'explain {task}', 'edit {task}', 'land {goal}', 'login-url'],

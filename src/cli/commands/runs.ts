@@ -1,5 +1,7 @@
-/** `unstuck runs`: lists all runs, or those of a task. */
+/** `unstuck runs`: lists all runs, or those of a task or in some states. */
+import { InvalidArgumentError } from 'commander'
 import type { Run } from '../../api/contract.ts'
+import { runStates } from '../../domain/run.ts'
 import { exitCodes } from '../../errors.ts'
 import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 import { printLine, printJson, type Io } from '../io.ts'
@@ -9,6 +11,14 @@ import { cutToWidth } from '../width.ts'
 
 interface RunsOptions extends JsonOption {
   task?: string
+  state?: string
+}
+
+/** Also the engine checks it; here the message names the option. */
+const statesGiven = (text: string): string => {
+  const states = text.split(',')
+  if (states.every((state) => runStates.some((known) => known === state))) return text
+  throw new InvalidArgumentError(`Allowed: ${runStates.join(', ')}; several are separated by commas.`)
 }
 
 const outcomeText = ({ state, phase, verdict, errorMeta }: Run): string => {
@@ -26,8 +36,12 @@ export const runLine = (run: Run, now: Date): string => {
 
 const runs = async (io: Io, options: RunsOptions): Promise<number> => {
   const { readOnly } = await import('../engine/read-only.ts')
-  const filter = options.task === undefined ? '' : `?task=${encodeURIComponent(options.task)}`
-  const found = await readOnly(io, ({ client }) => client.all<Run>(`/runs${filter}`))
+  const { task, state } = options
+  const filter = new URLSearchParams({
+    ...(task === undefined ? {} : { task }),
+    ...(state === undefined ? {} : { state }),
+  })
+  const found = await readOnly(io, ({ client }) => client.all<Run>(`/runs?${filter.toString()}`))
   if (options.json === true) printJson(io, found)
   else for (const run of found.toReversed()) printLine(io, runLine(run, new Date()))
   return exitCodes.ok
@@ -38,6 +52,7 @@ export const register: Register = (program, act) => {
     .command('runs')
     .description('list runs, newest first')
     .option('--task <id>', 'show only runs of this task')
+    .option('--state <state>', `show only runs in this state (${runStates.join(', ')}; several: a,b)`, statesGiven)
     .option(...jsonOption)
     .action((options: RunsOptions) => act((io) => runs(io, options)))
 }
