@@ -1,13 +1,16 @@
 /** What a pass of the leader asks first, in either home of the store: each kind of due work alone, and nothing before its time. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { limitAccount } from '../../src/store/account.ts'
+import { quietTime } from '../../src/store/anomaly.ts'
 import { claimTask, type Claim } from '../../src/store/claim.ts'
 import { mustSucceed, sql, type Db, type Queryable } from '../../src/store/db.ts'
 import { readDue, type DueWork } from '../../src/store/due.ts'
 import { registerEngine } from '../../src/store/engine.ts'
+import { stableUpTo } from '../../src/store/event.ts'
 import { getGoal, moveGoal } from '../../src/store/goal.ts'
 import { insertJudgement, moveJudgement } from '../../src/store/judgement.ts'
-import { finishRun, judgeRun } from '../../src/store/run.ts'
+import { machineNews } from '../../src/store/machine-failure.ts'
+import { finishRun, judgeRun, saveRun } from '../../src/store/run.ts'
 import { moveTask } from '../../src/store/task.ts'
 import { engineOf } from './exercise-engines.ts'
 import { activeGoal, empty, end, task } from './scene.ts'
@@ -133,5 +136,35 @@ export const exerciseDue = (open: () => Promise<Db>): void => {
     expect(await dueIn(10_000)).toEqual(['cancels'])
     await db.transaction(async (tx) => mustSucceed(await moveTask(tx, await task(tx, 'g-t1'), 'cancelled')))
     expect(await dueIn(10_000)).toEqual([])
+  })
+
+  it('the time without progress: from the work on, and explained by a run that is at work', async () => {
+    const quietIn = (seconds: number) =>
+      db.transaction(async (tx) => {
+        await tx.query(
+          sql`select set_config('unstuck.now', (unstuck_now() + make_interval(secs => ${seconds}::float8))::text, true)`,
+        )
+        const { quietSeconds, unexplainedSeconds } = await quietTime(tx, { ofInterest: 3600, verificationSeconds: 0 })
+        return [quietSeconds, unexplainedSeconds].map((found) => Math.round(found / 1000))
+      })
+    await db.query(sql`update leader set since = unstuck_now() - interval '1 day'`)
+    await db.query(sql`update run set started_at = (select created_at from task)`)
+    expect(await quietIn(20_000)).toEqual([20, 0])
+    // Its lease has ended.
+    expect(await quietIn(40_000)).toEqual([40, 40])
+    await end(db, claim.run, 'succeeded', 'run_succeeded')
+    expect(await quietIn(40_000)).toEqual([40, 40])
+    await db.query(sql`update run set ended_at = ended_at + interval '10000 seconds'`)
+    expect(await quietIn(40_000)).toEqual([30, 30])
+  })
+
+  it('what is known about failures: changed by a run that ended, and by no other event', async () => {
+    const before = await stableUpTo(db)
+    const news = async () => machineNews(db, { after: before, upTo: await stableUpTo(db, before) })
+    expect(await news()).toBe(false)
+    await db.transaction((tx) => saveRun(tx, claim.run, { phase: 'launch' }))
+    expect(await news()).toBe(false)
+    await end(db, claim.run, 'failed', 'run_failed')
+    expect(await news()).toBe(true)
   })
 }
