@@ -115,6 +115,20 @@ it.each(['human', 'llm'] as const)(
   },
 )
 
+it('an approval of a milder mode does not count where the mode is stricter now', async () => {
+  const context = contextWith()
+  const { goal, task, run } = await newReview('auto')
+  await judgeRuns(context)
+  expect(await mergesOf(goal)).toEqual([run.id])
+  await opened.store.db.query(
+    sql`update task set state = 'queued', block_reason = null, watched_at = null, judge = 'human', version = version + 1 where id = ${task}`,
+  )
+  await succeed(task)
+  await judgeRuns(context)
+  expect(await mergesOf(goal)).toEqual([run.id])
+  expect((await questionOf(goal))?.happened).toContain('judged before, in mode auto, and the mode is human now')
+})
+
 it('the last answer of a person is the verdict on the commit, also where another one was stored before', async () => {
   const context = contextWith()
   const { goal, task, run } = await newReview('auto')

@@ -3,7 +3,7 @@
  * weakened its own checks, or is larger than the owner's limits, never lands by itself. What passes them lands in mode `auto`, waits for
  * a reviewer in mode `llm` (review-work.ts), and for a person in mode `human`. A run is claimed once, and its verdict is final.
  */
-import type { JudgeMode } from '../../domain/judgement.ts'
+import { strictestMode, type JudgeMode } from '../../domain/judgement.ts'
 import { isEvidence, type Run } from '../../domain/run.ts'
 import { mayStartWork, type Goal } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
@@ -126,12 +126,9 @@ export const escalateWork = async (
  * This head commit was judged with an earlier run of the task, and is not judged twice: a verdict counts for this run as well, and where
  * there is none a person decides. The gates see this run all the same, because a reviewed commit may meet another goal branch by now.
  */
-export const repeatVerdict = async (
-  context: Context,
-  tx: Queryable,
-  { task, run }: Omit<Work, 'goal'>,
-): Promise<void> => {
-  const gates = gateResult(context, { task, run })
+export const repeatVerdict = async (context: Context, tx: Queryable, work: Work): Promise<void> => {
+  const { task, run } = work
+  const gates = gateResult(context, work)
   if (gates.kind === 'rejected') {
     const { reason } = gates
     return escalateWork(
@@ -142,9 +139,15 @@ export const repeatVerdict = async (
     )
   }
   const before = await judgementOfHead(tx, run)
-  const isApproved = before?.verdict === 'approve' && (gates.kind === 'passed' || before.decidedBy !== null)
-  if (isApproved) return enqueueMerge(tx, context.newId('m'), run)
-  const reason = before?.verdict === 'request_changes' ? before.reason : 'its commit was judged before'
+  const mode = modeOf(context, work)
+  const isApproved = before?.verdict === 'approve'
+  const isStricter = isApproved && strictestMode([before.mode, mode]) !== before.mode
+  if (isApproved && (before.decidedBy !== null || (gates.kind === 'passed' && !isStricter)))
+    return enqueueMerge(tx, context.newId('m'), run)
+  const reason =
+    before?.verdict === 'request_changes'
+      ? before.reason
+      : `its commit was judged before${isStricter ? `, in mode ${before.mode}, and the mode is ${mode} now` : ''}`
   const held = gates.kind === 'held' ? gates.held : undefined
   return escalateWork(
     context,

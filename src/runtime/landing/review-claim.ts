@@ -61,7 +61,7 @@ const claimNew = async (context: Context, seen: Run, judge: Judge): Promise<Clai
       ttlSeconds: context.config().lease.ttlSeconds,
     })
     if (judgement !== undefined) return { ...work, run, judgement }
-    await repeatVerdict(context, tx, { task: work.task, run })
+    await repeatVerdict(context, tx, { ...work, run })
     return undefined
   })
 }
