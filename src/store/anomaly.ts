@@ -26,13 +26,14 @@ export interface RecentRuns {
 export interface Quiet {
   /** Seconds since a run last succeeded or a commit was merged, since the leader began, and since there is work: the least of them. */
   quietSeconds: number
-  /** The part of that time before the oldest run began that is at work now: until it ends nobody can tell that it makes no progress. */
+  /** The part of that time before the oldest run began that is at work now: until it ends it may make progress. */
   unexplainedSeconds: number
 }
 
-/** As `work` of `recentRuns` counts them. */
+/** As `work` of `recentRuns` counts them. With the judge off, what waits for it waits for the person who switched it off. */
 const work = `task join goal on goal.id = task.goal_id where goal.state = 'active'
-  and (task.state = 'running' or task.state = 'failed' or (task.state = 'queued' and task.ready) or task.block_reason in ('awaiting_judge', 'needs_rework'))`
+  and (task.state = 'running' or task.state = 'failed' or (task.state = 'queued' and task.ready) or task.block_reason = 'needs_rework'
+    or (task.block_reason = 'awaiting_judge' and (select state from hatch) <> 'off'))`
 
 export const recentRuns = async (
   db: Queryable,
@@ -65,7 +66,7 @@ const atWork = `run join goal on goal.id = run.goal_id join lease on lease.task_
       or run.started_at > unstuck_now() - make_interval(secs => (goal.limits ->> 'runSeconds')::float8 + $2::float8))`
 
 /**
- * Since when the goal of each such task is active, and since when the task itself waits for nobody: the earliest of all, since which there
+ * Since when the goal of each such task is active, and since when the task itself waits for no person and no limit: the earliest of all, since which there
  * is work. What else changes a goal or a task, such as a run that failed, begins nothing.
  */
 const workBegan = `select min(greatest(work.created_at, opened.at, freed.at)) from (select task.id, task.goal_id, task.created_at from ${work}) as work

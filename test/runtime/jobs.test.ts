@@ -7,6 +7,7 @@ import { judgeWorks } from '../../src/runtime/landing/judge-hatch.ts'
 import { endStuckRuns } from '../../src/runtime/engine/stuck-runs.ts'
 import { judgeView, setJudge } from '../../src/runtime/people/judge-switch.ts'
 import { noticesOf } from '../../src/runtime/people/notices.ts'
+import { activeAnomalies } from '../../src/store/anomaly.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { mustSucceed, sql, type Queryable } from '../../src/store/db.ts'
 import { readEvents } from '../../src/store/event.ts'
@@ -263,6 +264,11 @@ describe('an anomaly', () => {
       await query(`update run set ended_at = ${ago(280)}`)
       await query(`update goal set changed_at = unstuck_now() where id = '${goal}'`)
       await done('pending')
+      expect(await noted()).toBe(said(280))
+      await setJudge(context, { off: true, by: 'ada' })
+      expect(await noted()).toMatch(/^the judge was switched off by ada/)
+      expect(await activeAnomalies(opened.store.db)).toEqual([])
+      await setJudge(context, { off: false, by: 'ada' })
       expect(await noted()).toBe(said(280))
       await done('merged')
       expect(await noted()).toBe(said(61))
