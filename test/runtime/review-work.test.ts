@@ -71,6 +71,7 @@ const contextWith = ({ config = {}, kept = () => approval, git, more }: Given = 
   return {
     ...opened.contextOf(),
     ...{ config: () => parsed, stateDir: '/nonexistent', shadow: { gitDir: '/nonexistent' } as Context['shadow'] },
+    repository: { root: '/nonexistent' } as Context['repository'],
     ...{ policy: () => ({ playbooks, disabled: [], retry: parsed.retry }), at: () => undefined, clock: systemClock },
     environment: { PATH: process.env['PATH'] },
     log: { info: () => undefined, warn: () => undefined, error: () => undefined },
