@@ -64,7 +64,7 @@ test.each([
   const goal = await work(agent, { commands: [command] })
   await expectOneQuestion(scene, goal, /weakened/)
   const [question] = (await scene.status()).escalations.filter(({ goalId }) => goalId === goal.id)
-  expect(question?.choices.map(({ kind }) => kind)).toEqual(['approve', 'hint', 'cancel'])
+  expect(question?.choices.map(({ kind }) => kind)).toEqual(['approve', 'reject', 'hint', 'cancel'])
   expect(question?.details).toContain(finding)
   expect(await recoveriesOf(goal)).toEqual([['weakened-feedback', 'failed']])
   const [review] = await scene.events('judge.review')

@@ -192,7 +192,7 @@ describe('a failing test that the work took away', () => {
     expect(await ended('tidies')).toBe('awaiting_human')
     expect(await tried('tidies')).toEqual([['weakened-feedback', 'failed']])
     const [question] = await questionsOf('tidies')
-    expect(question?.choices.map(({ kind }) => kind)).toEqual(['approve', 'hint', 'cancel'])
+    expect(question?.choices.map(({ kind }) => kind)).toEqual(['approve', 'reject', 'hint', 'cancel'])
     expect(question?.details).toContain('file deleted')
   })
 })

@@ -45,7 +45,7 @@ describe('work that is larger than the limits', () => {
     )
     expect(asked.question.split('\n').length).toBeLessThanOrEqual(3)
     expect(asked.details).toContain('Largest: more/b.txt (3 lines), more/c.txt (3 lines), made.txt (1 lines).')
-    expect(asked.choices.map(({ kind }) => kind)).toEqual(['approve', 'hint', 'take_over', 'cancel'])
+    expect(asked.choices.map(({ kind }) => kind)).toEqual(['approve', 'reject', 'hint', 'take_over', 'cancel'])
     expect(branchOf(goal)).toBe('Start')
     const { id } = await scene.task(goal)
     await scene.post(`/tasks/${id}/approve`)

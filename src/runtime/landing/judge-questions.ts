@@ -171,6 +171,12 @@ export const disagreementQuestion = (
         ...lookLines(run),
       ],
     }),
-    choices: [approveChoice(task.id, run), rejectChoice(task.id, run), ...againChoices(task), cancelChoice(task.id)],
+    choices: [
+      approveChoice(task.id, run),
+      // A review has no agent that could be given the note.
+      ...(task.review === null ? [rejectChoice(task.id, run)] : []),
+      ...againChoices(task),
+      cancelChoice(task.id),
+    ],
   }
 }
