@@ -24,7 +24,11 @@ afterEach(async () => {
 })
 
 const open = async (options: SceneOptions = {}): Promise<Scene> => {
-  const scene = await openScene(agents, { maxParallel: 2 }, options)
+  const scene = await openScene(
+    agents,
+    { maxParallel: 2, retry: { transientBaseSeconds: 0.5, transientMaxSeconds: 1 } },
+    options,
+  )
   opened.push(scene)
   return scene
 }
@@ -142,7 +146,7 @@ const losesFirst = (scene: () => Scene): NonNullable<SceneOptions['at']> => {
 }
 
 describe('a merge that fails whatever is tried', () => {
-  it('is set aside with a question after three failures, counted across restarts, and the others land', async () => {
+  it('is set aside with a question after five failures, counted across restarts, and the others land', async () => {
     const scene: Scene = await open({ at: losesFirst(() => scene) })
     const first = await scene.goal([{}])
     const retried = async (): Promise<number> => (await scene.events(first, 'merge.retried')).length
@@ -150,15 +154,19 @@ describe('a merge that fails whatever is tried', () => {
     await scene.restart()
     await anotherLands(scene)
     await scene.until(first, 'awaiting_human')
-    expect(await retried()).toBe(2)
+    expect(await retried()).toBe(4)
     expect(await scene.events(first, 'merge.failed')).toHaveLength(1)
     const task = await scene.task(first)
     expect(await scene.questions()).toMatchObject([
-      { goalId: first, taskId: task.id, choices: [{ kind: 'retry' }, { kind: 'hint' }, { kind: 'cancel' }] },
+      {
+        goalId: first,
+        taskId: task.id,
+        choices: [{ kind: 'approve' }, { kind: 'retry' }, { kind: 'hint' }, { kind: 'cancel' }],
+      },
     ])
-    expect(errorsIn(scene)).toHaveLength(3)
+    expect(errorsIn(scene)).toHaveLength(5)
     await passes(scene, 1)
-    expect(errorsIn(scene)).toHaveLength(3)
+    expect(errorsIn(scene)).toHaveLength(5)
     await scene.post(`/tasks/${task.id}/retry`)
     await scene.until(first, 'ready')
     expect(git(scene.root, 'show', `${branchOf(first)}:a.txt`)).toBe('a 2')

@@ -1,8 +1,9 @@
 /**
  * Retries merge entries that fail for a reason unrelated to their work (git fails, an object is missing, a bug of
- * ours). The entry is retried after a pause; after the fifth failure, four minutes later, it leaves the queue and a person is asked. The
+ * ours). The entry is retried after a pause; after the fifth failure, four minutes later by default, it leaves the queue and a person is asked. The
  * count is stored, so a restart of the engine does not reset it, and entries behind it are processed meanwhile.
  */
+import type { Config } from '../../config-schema.ts'
 import { backoff } from '../../domain/backoff.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
 import { messageOf } from '../../errors.ts'
@@ -19,16 +20,24 @@ import { escalateUnmergeable } from './unmergeable-entry.ts'
 
 const failureLimit = 5
 
-/** Milliseconds before the first retry: a passing problem (a lock, a full disk) needs some time. */
-const rest = { firstMs: 3_000, maxMs: 300_000, factor: 4 }
+/** A lock is gone in seconds, a full disk in minutes. As for other transient failures the owner may have shorter waits. */
+const restMs = ({ retry }: Config, failures: number): number =>
+  backoff(failures - 1, {
+    firstMs: Math.min(3_000, 1_000 * retry.transientBaseSeconds),
+    maxMs: 1_000 * retry.transientMaxSeconds,
+    factor: 4,
+  })
 
 /** Whether the pause after the last failure is over. */
-export const isEntryRetryDue = async ({ db }: Pick<Context, 'db'>, entry: MergeEntry): Promise<boolean> => {
+export const isEntryRetryDue = async (
+  { db, config }: Pick<Context, 'db' | 'config'>,
+  entry: MergeEntry,
+): Promise<boolean> => {
   if (entry.failures === 0) return true
   const restedMs = (await storeNow(db)).getTime() - entry.changedAt.getTime()
   // A negative time means that the clock was set back. Retrying too early is better than waiting for as long as the
   // jump.
-  return restedMs < 0 || restedMs >= backoff(entry.failures - 1, rest)
+  return restedMs < 0 || restedMs >= restMs(config(), entry.failures)
 }
 
 /** A check that the failed merge started may still run; end it so that it does not disturb the next try. */
