@@ -8,13 +8,13 @@ import {
   cancelGoal,
   cancelTask,
   goalNamed,
-  landGoal,
   pauseGoal,
   resumeGoals,
   retryGoal,
   retryTask,
   taskNamed,
 } from '../runtime/people/commands.ts'
+import { landGoal } from '../runtime/people/ask-landing.ts'
 import { answerQuestions } from '../runtime/people/answer-many.ts'
 import { answerQuestion } from '../runtime/people/answer-question.ts'
 import { showAlwaysChange } from '../runtime/people/approve-always.ts'

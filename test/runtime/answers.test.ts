@@ -13,7 +13,8 @@ import { claimTask } from '../../src/store/claim.ts'
 import { listEscalations, openEscalation } from '../../src/store/escalation.ts'
 import { getGoal, moveGoal } from '../../src/store/goal.ts'
 import type { Task } from '../../src/domain/task.ts'
-import { mustSucceed } from '../../src/store/db.ts'
+import type { Context } from '../../src/runtime/core/context.ts'
+import { mustSucceed, sql, type Queryable } from '../../src/store/db.ts'
 import { insertRecovery, listRecoveries } from '../../src/store/recovery.ts'
 import { finishRun } from '../../src/store/run.ts'
 import { moveTask } from '../../src/store/task.ts'
@@ -65,6 +66,23 @@ describe('retry', () => {
     await retryTask(store.context, tasks[0]?.id ?? '')
     expect(await stateOf(goal.id)).toBe('paused')
   })
+
+  test.each(['cancelled', 'paused'] as const)(
+    'a goal whose runs spend at the same moment is %s all the same',
+    async (to) => {
+      const { goal } = await store.goal()
+      const { db } = store.context
+      const spending = Object.assign(Object.create(db), {
+        transaction: async <T>(work: (tx: Queryable) => Promise<T>): Promise<T> => {
+          await db.query(sql`update goal set version = version + 1 where id = ${goal.id}`)
+          return db.transaction(work)
+        },
+      }) as Context['db']
+      const context = { ...store.context, db: spending }
+      await (to === 'paused' ? pauseGoal(context, goal.id) : cancelGoal(context, goal.id, nothingRuns))
+      expect(await stateOf(goal.id)).toBe(to)
+    },
+  )
 
   test('brings a cancelled task of a failed goal back, and not one of a cancelled goal', async () => {
     const { goal, tasks } = await store.goal(2)

@@ -14,12 +14,12 @@ import { AppError } from '../../src/errors.ts'
 import {
   cancelGoal,
   cancelTask,
-  landGoal,
   pauseGoal,
   resumeGoals,
   retryGoal,
   retryTask,
 } from '../../src/runtime/people/commands.ts'
+import { landGoal } from '../../src/runtime/people/ask-landing.ts'
 import { approveTask, rejectTask } from '../../src/runtime/people/approve.ts'
 import { requestEdit } from '../../src/runtime/people/edit-task.ts'
 import { giveBackTask, takeOverTask } from '../../src/runtime/people/take-over-task.ts'

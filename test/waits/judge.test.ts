@@ -35,7 +35,7 @@ const point = { path: 'one.txt', line: 1, severity: 'error', what: 'The text is 
 const stray = { path: 'elsewhere.txt', severity: 'error', what: 'Not of this work', why: '' }
 if (name === 'one' && round === 1 && existsSync('TOP/hang')) setInterval(() => {}, 1000)
 else if (name === 'three') console.log('Looks fine to me!')
-else if (readFileSync('one.txt', 'utf8') === 'good') say({ verdict: 'approve', risk: 'low', points: [stray], summary: 'All is well.' })
+else if (readFileSync('one.txt', 'utf8') === 'good') say({ verdict: 'approve', risk: 'low', points: [{ ...stray, severity: 'warning' }], summary: 'All is well.' })
 else say({ verdict: 'request_changes', risk: 'low', points: [point, stray], summary: 'Not yet.' })
 `,
 }

@@ -210,6 +210,8 @@ test('AC-10: changes to auto_approve take effect in the next iteration', async (
   propose('one', { command: mends })
   const goal = await scene.goal(tasksOf('one'))
   await question(goal, 'recovery_approval_required')
+  // Each request that is no GET has the settings read: from now on no agent could have changed them.
+  await scene.post('/judge', { off: false, by: 'me' })
   const path = join(scene.root, '.unstuck', 'config.json')
   const config = JSON.parse(readFileSync(path, 'utf8')) as object
   const command = mends.replaceAll('TOP', scene.top)

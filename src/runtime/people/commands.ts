@@ -1,5 +1,5 @@
 /**
- * The commands of a person: pause, resume, retry, cancel, land. Every change goes through the flow tables, so a command that comes
+ * The commands of a person: pause, resume, retry, cancel. Every change goes through the flow tables, so a command that comes
  * too late is an error and changes nothing.
  */
 import { offersChoice, type ChoiceKind } from '../../domain/escalation.ts'
@@ -10,14 +10,20 @@ import { AppError } from '../../errors.ts'
 import { liftLimits } from '../../store/account.ts'
 import type { MoveResult, Queryable } from '../../store/db.ts'
 import { answerEscalation, listEscalations, pendingEscalationOf } from '../../store/escalation.ts'
-import { appendEvent } from '../../store/event.ts'
-import { getGoal, halfCancelledGoals, listLiveGoals, moveGoal, progressGoal, resetGoalSpend } from '../../store/goal.ts'
+import {
+  getGoal,
+  halfCancelledGoals,
+  listLiveGoals,
+  lockGoal,
+  moveGoal,
+  progressGoal,
+  resetGoalSpend,
+} from '../../store/goal.ts'
 import { withdrawJudgement } from '../../store/judgement.ts'
 import { listMerges, moveMerge } from '../../store/merge.ts'
 import { closeProposals, resetExecutionCount } from '../../store/recovery-proposal.ts'
 import { cancelledDependents } from '../../store/requeue.ts'
 import { getTask, listTasks, moveTask } from '../../store/task.ts'
-import { findBranches, missingBranchText, landCommand, usableLandCommand } from '../landing/goal-branch.ts'
 import type { Context } from '../core/context.ts'
 import { actorName, hintText } from '../core/person-text.ts'
 import { failOpenRecoveries } from '../core/store-record.ts'
@@ -262,9 +268,11 @@ export const finishCancels = async (context: Context, afterSeconds: number): Pro
 }
 
 export const cancelGoal = async (context: Context, id: string, cancelRunning: CancelRunning): Promise<Goal> => {
-  const goal = await goalNamed(context.db, id)
-  // The goal first, so that no task starts while the running ones are stopped.
-  movedOrThrow(await context.db.transaction((tx) => moveGoal(tx, goal, 'cancelled', 'cancelled by a person')))
+  // The goal first, so that no task starts while the running ones are stopped. Locked, because what its runs spend changes it all the time.
+  await context.db.transaction(async (tx) => {
+    await lockGoal(tx, id)
+    movedOrThrow(await moveGoal(tx, await goalNamed(tx, id), 'cancelled', 'cancelled by a person'))
+  })
   const tasks = (await listTasks(context.db, id)).filter((task) => !taskEnded(task.status))
   await Promise.all(tasks.filter((task) => task.status === 'running').map((task) => cancelRunning(task.id)))
   for (const task of tasks) await keepPersonsWork(context, task, beforeCancel)
@@ -274,31 +282,9 @@ export const cancelGoal = async (context: Context, id: string, cancelRunning: Ca
 }
 
 export const pauseGoal = async (context: Context, id: string): Promise<Goal> => {
-  await context.db.transaction(async (tx) =>
-    movedOrThrow(await moveGoal(tx, await goalNamed(tx, id), 'paused', 'paused by a person')),
-  )
-  context.wake()
-  return goalNamed(context.db, id)
-}
-
-/** Requests the landing of a ready goal, also if `autoMerge` is off. The engine lands it and stores the result with the goal. */
-export const landGoal = async (context: Context, id: string): Promise<Goal> => {
-  const present = await findBranches(context)()
   await context.db.transaction(async (tx) => {
-    const goal = await goalNamed(tx, id)
-    if (goal.state === 'done') return
-    if (goal.state !== 'ready')
-      throw new AppError(
-        'ILLEGAL',
-        `goal ${id} is ${goal.state}, and only a ready goal can land; "unstuck status" shows what it waits for`,
-      )
-    if (goal.targetBranch === null)
-      throw new AppError(
-        'ILLEGAL',
-        `goal ${id} was started on no branch (HEAD was detached); check out the branch that is to have it, then: ${usableLandCommand(goal, present) ?? missingBranchText(goal)}`,
-      )
-    await progressGoal(tx, id, { reason: landCommand(goal), landing: { asked: true, tries: 0, refused: null } })
-    await appendEvent(tx, { type: 'goal.landing_asked', goalId: id, payload: { branch: goal.targetBranch } })
+    await lockGoal(tx, id)
+    movedOrThrow(await moveGoal(tx, await goalNamed(tx, id), 'paused', 'paused by a person'))
   })
   context.wake()
   return goalNamed(context.db, id)
