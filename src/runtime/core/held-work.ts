@@ -1,5 +1,6 @@
 /** Finished work that only a person may let land: it weakened its own checks, or it is larger than the owner's limits. */
 import { oversizedText, type Oversized } from '../../domain/change-size.ts'
+import type { Choice } from '../../domain/escalation.ts'
 import type { Run, Weakening } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
@@ -48,6 +49,14 @@ const sizeLines = (large: Oversized): string[] => [
   `To raise the limit: ${large.limits.map(({ setting }) => setting).join(' and ')} in .unstuck/config.json (-1 = none).`,
 ]
 
+const choicesAbout = (task: Task, run: Run): Choice[] => [
+  approveChoice(task.id, run),
+  rejectChoice(task.id, run),
+  hintChoice(task.id),
+  ...takeOverChoices(task, run.id),
+  cancelChoice(task.id),
+]
+
 const sizeQuestion = (task: Task, run: Run, large: Oversized, tried: string[]): Omit<NewEscalation, 'id'> => {
   const { id, number, title } = task
   const happened = `Task ${number} "${title}" passes its checks, but it changes ${oversizedText(large)}.`
@@ -59,13 +68,7 @@ const sizeQuestion = (task: Task, run: Run, large: Oversized, tried: string[]): 
       `To look at the work: unstuck diff ${run.id}. To merge exactly this work: ${commandToApprove(id, run)}.`,
       `To have it done differently: unstuck retry ${id} --hint "…".`,
     ].join('\n'),
-    choices: [
-      approveChoice(id, run),
-      rejectChoice(id, run),
-      hintChoice(id),
-      ...takeOverChoices(task, run.id),
-      cancelChoice(id),
-    ],
+    choices: choicesAbout(task, run),
   }
 }
 
@@ -86,13 +89,7 @@ const missingQuestion = (
       missingLine(task),
       `To look at the work: unstuck diff ${run.id}. To merge exactly this work: ${commandToApprove(id, run)}.`,
     ].join('\n'),
-    choices: [
-      approveChoice(id, run),
-      rejectChoice(id, run),
-      hintChoice(id),
-      ...takeOverChoices(task, run.id),
-      cancelChoice(id),
-    ],
+    choices: choicesAbout(task, run),
   }
 }
 
