@@ -7,6 +7,7 @@ import {
   retryGoal,
   retryTask,
 } from '../../src/runtime/people/commands.ts'
+import { runCycle } from '../../src/runtime/engine/cycle.ts'
 import { cancelChoice, retryChoice } from '../../src/runtime/core/choices.ts'
 import { answerQuestion } from '../../src/runtime/people/answer-question.ts'
 import { claimTask } from '../../src/store/claim.ts'
@@ -83,6 +84,32 @@ describe('retry', () => {
       expect(await stateOf(goal.id)).toBe(to)
     },
   )
+
+  test.each([
+    ['asked about', (id: string) => store.ask(id)],
+    ['cancelled', (id: string) => cancelTask(store.context, id, nothingRuns)],
+  ])('of a task that was %s is not lost in the pass that has its goal wait or end', async (_, block) => {
+    const { goal, tasks } = await store.goal()
+    const [{ id } = { id: '' }] = tasks
+    await block(id)
+    const { db } = store.context
+    let isRetried = false
+    const late = Object.assign(Object.create(db), {
+      // The pass has read the task, and is about to move the goal.
+      transaction: async <T>(work: (tx: Queryable) => Promise<T>): Promise<T> => {
+        if (!isRetried) await retryTask(store.context, id)
+        isRetried = true
+        return db.transaction(work)
+      },
+    }) as Context['db']
+    const ports = { git: { readRef: async () => null, readRefs: async () => ({}) } }
+    const stopping = new AbortController().signal
+    const context = { ...store.context, db: late, ports, stopping } as unknown as Context
+    await runCycle(context, new Map(), { limits: false, tasks: false })
+    expect(isRetried).toBe(true)
+    expect(await stateOf(goal.id)).toBe('active')
+    expect((await store.task(id)).status).toBe('queued')
+  })
 
   test('brings a cancelled task of a failed goal back, and not one of a cancelled goal', async () => {
     const { goal, tasks } = await store.goal(2)

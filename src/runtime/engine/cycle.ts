@@ -10,7 +10,7 @@ import { dropEndedLimits } from '../../store/account.ts'
 import { messageOf } from '../../errors.ts'
 import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
 import type { DueWork } from '../../store/due.ts'
-import { getGoal, listLiveGoals, moveGoal } from '../../store/goal.ts'
+import { getGoal, listLiveGoals, lockGoal, moveGoal } from '../../store/goal.ts'
 import { givenUpTasks } from '../../store/requeue.ts'
 import { listTasks, moveTask } from '../../store/task.ts'
 import { cancelChoice, retryChoice } from '../core/choices.ts'
@@ -89,12 +89,28 @@ const cancelDependents = async (context: Context, goal: Goal, tasks: Task[]): Pr
   return true
 }
 
+/**
+ * Throws `StaleError` if a task of the goal is no longer as it was read. A person may retry one in that moment, and a goal that ends, or
+ * begins to wait for answers, would leave it in the queue for ever. What else moves a task waits for the lock.
+ */
+const requireAsRead = async (tx: Queryable, goal: Goal, tasks: readonly Task[]): Promise<void> => {
+  await lockGoal(tx, goal.id)
+  const versions = (list: readonly Task[]): string => list.map(({ id, version }) => `${id} ${version}`).join()
+  if (versions(await listTasks(tx, goal.id)) !== versions(tasks))
+    throw new StaleError(`a task of goal ${goal.id} was changed in the meantime`)
+}
+
+const moveAsRead = (context: Context, goal: Goal, tasks: readonly Task[], move: [trigger: string, reason: string]) =>
+  context.db.transaction(async (tx) => {
+    await requireAsRead(tx, goal, tasks)
+    mustSucceed(await moveGoal(tx, goal, ...move))
+  })
+
 /** A person is asked about a task that was given up, so the goal has not failed yet. */
-const waitsForAnswer = async (context: Context, goal: Goal): Promise<boolean> => {
+const waitsForAnswer = async (context: Context, goal: Goal, tasks: readonly Task[]): Promise<boolean> => {
   if ((await givenUpTasks(context.db, goal.id)).length === 0 || !(await isAskedAbout(context, goal))) return false
-  await context.db.transaction((tx) =>
-    moveGoal(tx, goal, 'only_questions_left', 'your answer about a task that was given up is needed'),
-  )
+  const reason = 'your answer about a task that was given up is needed'
+  await moveAsRead(context, goal, tasks, ['only_questions_left', reason])
   return true
 }
 
@@ -106,17 +122,18 @@ const endGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<voi
   const needed = tasks.filter(({ supersededBy }) => supersededBy === null)
   const cancelled = needed.filter(isLost).length
   if (cancelled > 0) {
-    if (await waitsForAnswer(context, goal)) return
+    if (await waitsForAnswer(context, goal, tasks)) return
     const detail =
       needed.length === 1
         ? 'its only task was cancelled'
         : `${cancelled} of ${needed.length} tasks ${cancelled === 1 ? 'was' : 'were'} cancelled`
-    await context.db.transaction((tx) => moveGoal(tx, goal, 'work_cancelled', detail))
+    await moveAsRead(context, goal, tasks, ['work_cancelled', detail])
     return
   }
   const isDirect = goal.repoMode === 'direct'
   const detail = isDirect ? `the work is in the folder${await acceptedFailuresText(context, goal)}` : landCommand(goal)
   await context.db.transaction(async (tx) => {
+    await requireAsRead(tx, goal, tasks)
     const ready = mustSucceed(await moveGoal(tx, goal, 'all_done', detail))
     if (isDirect) mustSucceed(await moveGoal(tx, ready, 'landed', detail))
   })
@@ -141,9 +158,7 @@ const finishGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<
   const waiting = tasks.filter((task) => task.status !== 'done' && task.status !== 'cancelled')
   if (waiting.length === 0) return endGoal(context, goal, tasks)
   if (!allWaitForPeople(waiting, tasks)) return
-  await context.db.transaction((tx) =>
-    moveGoal(tx, goal, 'only_questions_left', 'every remaining task waits for your answer'),
-  )
+  await moveAsRead(context, goal, tasks, ['only_questions_left', 'every remaining task waits for your answer'])
 }
 
 const advanceGoal = async (
