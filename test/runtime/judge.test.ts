@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { configSchema } from '../../src/config-schema.ts'
 import type { Judgement, JudgeMode, ReviewPoint } from '../../src/domain/judgement.ts'
-import { emptyVerdict, type Run, type Verdict } from '../../src/domain/run.ts'
+import type { Run, Verdict } from '../../src/domain/run.ts'
 import type { Task } from '../../src/domain/task.ts'
 import { playbooks } from '../../src/recovery/ladder.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
@@ -13,16 +13,16 @@ import { approveTask, askReviewerAgain, rejectTask } from '../../src/runtime/peo
 import { cancelTask, retryGoal, retryTask } from '../../src/runtime/people/commands.ts'
 import { requestEdit } from '../../src/runtime/people/edit-task.ts'
 import { takeOverTask } from '../../src/runtime/people/take-over-task.ts'
-import { claimTask } from '../../src/store/claim.ts'
 import { mustSucceed, sql } from '../../src/store/db.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
 import { judgementOfRun, judgementsOf, moveJudgement, renewClaim } from '../../src/store/judgement.ts'
 import { judgedRunOf } from '../../src/store/judged-run.ts'
 import { listMerges } from '../../src/store/merge.ts'
 import { recoveriesOf } from '../../src/store/recovery.ts'
-import { finishRun, getRun, saveRun } from '../../src/store/run.ts'
+import { getRun } from '../../src/store/run.ts'
 import { getTask, listTasks, moveTask } from '../../src/store/task.ts'
 import { openRequeueStore, type RequeueStore } from './requeue-store.ts'
+import { passedCheck, succeedOn, verified, weakened } from './succeeded-run.ts'
 
 let opened: RequeueStore
 let runs = 0
@@ -32,17 +32,6 @@ beforeAll(async () => {
 afterAll(() => opened.close())
 // The store is shared, because opening one takes seconds: nothing happens to the goals of earlier tests any more.
 beforeEach(() => opened.store.db.query(sql`update goal set state = 'paused' where state = 'active'`))
-
-const check = {
-  command: 'npm test',
-  source: 'task',
-  exitCode: 0,
-  signal: null,
-  timedOut: false,
-  durationMs: 1,
-} as const
-const verified: Verdict = { ...emptyVerdict, outcome: 'verified', checks: [check], changedPaths: ['src/a.ts'] }
-const weakened: Verdict['weakened'] = [{ kind: 'test removed', path: 'a.test.ts', count: 1, detail: 'one' }]
 
 const contextWith = (config: object = {}): Context => {
   const parsed = configSchema.parse({ harness: { x: { command: ['true'] } }, ...config })
@@ -60,21 +49,7 @@ const contextWith = (config: object = {}): Context => {
 }
 
 /** A run of the task that succeeds with this verdict. */
-const succeed = async (id: string, verdict: Verdict = verified): Promise<Run> => {
-  const { db } = opened.store
-  const runId = `r-judge-${(runs += 1)}`
-  await db.query(sql`update task set ready = (id = ${id}) where state = 'queued'`)
-  await db.transaction((tx) => claimTask(tx, { agentId: 'agent-1', runId, ttlSeconds: 60 }))
-  return db.transaction(async (tx) => {
-    const commit = runs.toString(16).padStart(40, '0')
-    const saved = mustSucceed(
-      await saveRun(tx, (await getRun(tx, runId)) as Run, { commit, verdict, baseCommit: 'b'.repeat(40) }),
-    )
-    const run = mustSucceed(await finishRun(tx, saved, 'succeeded', null))
-    mustSucceed(await moveTask(tx, (await getTask(tx, id)) as Task, 'run_succeeded', { runId }))
-    return run
-  })
-}
+const succeed = (id: string, verdict: Verdict = verified): Promise<Run> => succeedOn(opened.store.db, id, { verdict })
 
 const newWork = async (
   judge: JudgeMode | null = null,
@@ -117,7 +92,7 @@ it.each([
     { requiredChecks: ['lint'] },
     'a required check did not pass on it: lint',
   ],
-  ['a check that failed', { ...verified, checks: [{ ...check, exitCode: 1 }] }, {}, 'did not pass'],
+  ['a check that failed', { ...verified, checks: [{ ...passedCheck, exitCode: 1 }] }, {}, 'did not pass'],
 ])('asks no reviewer about %s, because no approval could let it land', async (_, verdict, judge, reason) => {
   const { goal, task } = await newWork('llm', verdict)
   const context = contextWith({ judge })

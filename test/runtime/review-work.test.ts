@@ -2,8 +2,7 @@
 import { basename } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { configSchema } from '../../src/config-schema.ts'
-import { emptyVerdict, type Run, type Verdict } from '../../src/domain/run.ts'
-import type { Task } from '../../src/domain/task.ts'
+import type { Run } from '../../src/domain/run.ts'
 import { AppError } from '../../src/errors.ts'
 import { playbooks } from '../../src/recovery/ladder.ts'
 import type { ReviewAnswer } from '../../src/recovery/review/review-answer.ts'
@@ -14,34 +13,21 @@ import { restartGoal } from '../../src/runtime/landing/restart-goal.ts'
 import { claimReviews, type ClaimedReview } from '../../src/runtime/landing/review-claim.ts'
 import { reviewWork } from '../../src/runtime/landing/review-work.ts'
 import { askReviewerAgain } from '../../src/runtime/people/approve.ts'
-import { claimTask } from '../../src/store/claim.ts'
-import { mustSucceed, sql } from '../../src/store/db.ts'
+import { sql } from '../../src/store/db.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
 import { getGoal } from '../../src/store/goal.ts'
 import { judgementOfRun, judgementsOf } from '../../src/store/judgement.ts'
 import { listMerges } from '../../src/store/merge.ts'
-import { finishRun, getRun, saveRun } from '../../src/store/run.ts'
-import { getTask, moveTask } from '../../src/store/task.ts'
 import { openRequeueStore, type RequeueStore } from './requeue-store.ts'
+import { succeedOn } from './succeeded-run.ts'
 
 let opened: RequeueStore
-let runs = 0
 beforeAll(async () => {
   opened = await openRequeueStore()
 })
 afterAll(() => opened.close())
 // The store is shared, because opening one takes seconds: nothing happens to the goals of earlier tests any more.
 beforeEach(() => opened.store.db.query(sql`update goal set state = 'paused' where state = 'active'`))
-
-const check = {
-  command: 'npm test',
-  source: 'task',
-  exitCode: 0,
-  signal: null,
-  timedOut: false,
-  durationMs: 1,
-} as const
-const verified: Verdict = { ...emptyVerdict, outcome: 'verified', checks: [check], changedPaths: ['src/a.ts'] }
 
 const approval: ReviewAnswer = {
   ...{ verdict: 'approve', risk: 'low', summary: 'It fits.' },
@@ -89,19 +75,7 @@ const contextWith = ({ config = {}, kept = () => approval, git, more }: Given = 
 }
 
 /** A run of the task that succeeds. */
-const succeed = async (id: string): Promise<Run> => {
-  const { db } = opened.store
-  const runId = `r-work-${(runs += 1)}`
-  await db.query(sql`update task set ready = (id = ${id}) where state = 'queued'`)
-  await db.transaction((tx) => claimTask(tx, { agentId: 'agent-1', runId, ttlSeconds: 60 }))
-  return db.transaction(async (tx) => {
-    const made = { commit: runs.toString(16).padStart(40, '0'), verdict: verified, baseCommit: 'b'.repeat(40) }
-    const saved = mustSucceed(await saveRun(tx, (await getRun(tx, runId)) as Run, made))
-    const run = mustSucceed(await finishRun(tx, saved, 'succeeded', null))
-    mustSucceed(await moveTask(tx, (await getTask(tx, id)) as Task, 'run_succeeded', { runId }))
-    return run
-  })
-}
+const succeed = (id: string): Promise<Run> => succeedOn(opened.store.db, id)
 
 const newWork = async (): Promise<{ goal: string; task: string; run: Run }> => {
   const { goal, tasks } = await opened.newGoal()

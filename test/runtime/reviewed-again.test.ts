@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { configSchema } from '../../src/config-schema.ts'
 import type { JudgeMode } from '../../src/domain/judgement.ts'
-import { emptyVerdict, type Run, type Verdict } from '../../src/domain/run.ts'
-import type { Task } from '../../src/domain/task.ts'
+import type { Run, Verdict } from '../../src/domain/run.ts'
 import { playbooks } from '../../src/recovery/ladder.ts'
 import { AppError } from '../../src/errors.ts'
 import type { Context, RemoteLink } from '../../src/runtime/core/context.ts'
@@ -12,18 +11,15 @@ import { judgeRuns } from '../../src/runtime/landing/judge.ts'
 import { claimReviews } from '../../src/runtime/landing/review-claim.ts'
 import { approveTask, rejectTask } from '../../src/runtime/people/approve.ts'
 import { retryTask } from '../../src/runtime/people/commands.ts'
-import { claimTask } from '../../src/store/claim.ts'
-import { mustSucceed, sql } from '../../src/store/db.ts'
+import { sql } from '../../src/store/db.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
 import { judgementsOf } from '../../src/store/judgement.ts'
 import { listMerges } from '../../src/store/merge.ts'
-import { finishRun, getRun, saveRun } from '../../src/store/run.ts'
-import { getTask, moveTask } from '../../src/store/task.ts'
 import type { Refs } from '../../src/workspace/refs.ts'
 import { openRequeueStore, type RequeueStore } from './requeue-store.ts'
+import { succeedOn, verified, weakened } from './succeeded-run.ts'
 
 let opened: RequeueStore
-let runs = 0
 beforeAll(async () => {
   opened = await openRequeueStore()
 })
@@ -32,16 +28,6 @@ afterAll(() => opened.close())
 beforeEach(() => opened.store.db.query(sql`update goal set state = 'paused' where state = 'active'`))
 
 const head = 'a'.repeat(40)
-const check = {
-  command: 'npm test',
-  source: 'task',
-  exitCode: 0,
-  signal: null,
-  timedOut: false,
-  durationMs: 1,
-} as const
-const verified: Verdict = { ...emptyVerdict, outcome: 'verified', checks: [check], changedPaths: ['src/a.ts'] }
-const weakened: Verdict['weakened'] = [{ kind: 'test removed', path: 'a.test.ts', count: 1, detail: 'one' }]
 
 /** `branch`: the newest commit of the reviewed branch. */
 const contextWith = (branch = head): Context => {
@@ -61,20 +47,8 @@ const contextWith = (branch = head): Context => {
 }
 
 /** A run of the task that succeeds over the head of the branch; each makes a commit of its own. */
-const succeed = async (id: string, verdict: Verdict = verified): Promise<Run> => {
-  const { db } = opened.store
-  const runId = `r-again-${(runs += 1)}`
-  await db.query(sql`update task set ready = (id = ${id}) where state = 'queued'`)
-  await db.transaction((tx) => claimTask(tx, { agentId: 'agent-1', runId, ttlSeconds: 60 }))
-  return db.transaction(async (tx) => {
-    const commit = runs.toString(16).padStart(40, '0')
-    const change = { commit, verdict, baseCommit: 'b'.repeat(40), reviewed: head }
-    const saved = mustSucceed(await saveRun(tx, (await getRun(tx, runId)) as Run, change))
-    const run = mustSucceed(await finishRun(tx, saved, 'succeeded', null))
-    mustSucceed(await moveTask(tx, (await getTask(tx, id)) as Task, 'run_succeeded', { runId }))
-    return run
-  })
-}
+const succeed = (id: string, verdict: Verdict = verified): Promise<Run> =>
+  succeedOn(opened.store.db, id, { verdict, reviewed: head })
 
 const newReview = async (judge: JudgeMode | null, verdict: Verdict = verified) => {
   const { goal, tasks } = await opened.newGoal()

@@ -1,7 +1,8 @@
 /**
  * Retries merge entries that fail for a reason unrelated to their work (git fails, an object is missing, a bug of
- * ours). The entry is retried after a pause; after the fifth failure, four minutes later by default, it leaves the queue and a person is asked. The
- * count is stored, so a restart of the engine does not reset it, and entries behind it are processed meanwhile.
+ * ours). The entry is retried after a pause; after the fifth failure, four minutes later by default, it leaves the queue
+ * and a person is asked. The count is stored, so a restart of the engine does not reset it, and entries behind it are
+ * processed meanwhile.
  */
 import type { Config } from '../../config-schema.ts'
 import { backoff } from '../../domain/backoff.ts'
