@@ -22,7 +22,7 @@ import { parseDatabaseUrl } from '../src/store/postgres-location.ts'
 import { finishRun } from '../src/store/run.ts'
 import { getTask, moveTask } from '../src/store/task.ts'
 import { openRepository } from '../src/workspace/repository.ts'
-import { startServer } from '../test/postgres/server.ts'
+import { startServer } from '../test/support/server.ts'
 import { activeGoal, agents } from '../test/store/scene.ts'
 import { median, printResult } from './measure.ts'
 import { claimers, jobs, otherQueues, ratesOf, sideBySide, timed, type Rates } from './queues.ts'
@@ -61,8 +61,8 @@ const claimOne = (db: Db, agentId: string, runId: string): Promise<Claim | undef
 
 const endOne = (db: Db, claim: Claim): Promise<void> =>
   db.transaction(async (tx) => {
-    mustSucceed(await finishRun(tx, claim.run, 'succeeded', null))
-    const task = await getTask(tx, claim.task.id)
+    const [ended, task] = await Promise.all([finishRun(tx, claim.run, 'succeeded', null), getTask(tx, claim.task.id)])
+    mustSucceed(ended)
     if (task !== undefined) mustSucceed(await moveTask(tx, task, 'run_succeeded'))
   })
 

@@ -1,23 +1,31 @@
-/** Time until `unstuck up` is ready, compared with opening the same store in PGlite alone. Target: at most 400 ms more. */
+/**
+ * Time until `unstuck up` is ready: the first start of a home, which makes the server's data, and later ones, beside the bare server. Targets:
+ * 1.5 s and 0.8 s on two quiet cores.
+ */
 import { execFileSync, spawn } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import { alternate, printResult, runTimed } from './measure.ts'
+import { serverOf } from '../src/store/server/embedded-server.ts'
+import { alternate, median, printResult } from './measure.ts'
 
 const root = join(import.meta.dirname, '..')
 const entry = join(root, 'bin', 'unstuck.js')
 const folder = mkdtempSync(join(tmpdir(), 'unstuck-bench-up-'))
 const repo = join(folder, 'repo')
-const env = { ...process.env, UNSTUCK_HOME: join(folder, 'home'), XDG_CACHE_HOME: join(folder, 'cache') }
 
 execFileSync('git', ['init', '-q', repo])
 
+const environmentIn = (home: string) => ({ ...process.env, UNSTUCK_HOME: home, XDG_CACHE_HOME: join(folder, 'cache') })
+
 /** The time from the start of `unstuck up` to its ready line. The engine is then stopped. */
-const up = async (): Promise<number> => {
+const up = async (home: string): Promise<number> => {
   const begun = performance.now()
-  const child = spawn(process.execPath, [entry, 'up'], { cwd: repo, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [entry, 'up'], {
+    cwd: repo,
+    env: environmentIn(home),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   const ready = await new Promise<number>((resolve) =>
     child.stdout.once('data', () => resolve(performance.now() - begun)),
   )
@@ -26,26 +34,31 @@ const up = async (): Promise<number> => {
   return ready
 }
 
-await up() // the first start makes the store
-const state = join(folder, 'home', readdirSync(join(folder, 'home'))[0] ?? '')
-const copy = join(folder, 'copy')
-const opener = join(folder, 'open.mjs')
-const pglite = join(root, 'node_modules', '@electric-sql', 'pglite', 'dist', 'index.js')
-writeFileSync(
-  opener,
-  `import { PGlite } from ${JSON.stringify(pglite)}\nconst db = await PGlite.create(process.argv[2])\nawait db.query('select 1')\nprocess.exit(0)\n`,
-)
-
-/** Node, PGlite on a copy of the same store, and one query: the lower bound for every engine. */
-const bare = async (): Promise<number> => {
-  rmSync(copy, { recursive: true, force: true })
-  cpSync(join(state, 'store'), copy, { recursive: true })
-  return (await runTimed([process.execPath, opener, copy])).ms
+let homes = 0
+const newHome = (): string => {
+  const home = join(folder, `home-${(homes += 1)}`)
+  mkdirSync(home)
+  return home
 }
 
-const { pgliteMs, upMs } = await alternate(7, { pgliteMs: bare, upMs: up })
-printResult('up', { pgliteMs, upMs, overMs: upMs - pgliteMs, ratio: upMs / pgliteMs, targetOverMs: 400 })
-while (existsSync(folder)) {
-  rmSync(folder, { recursive: true, force: true })
-  await delay(10)
+/** Start and stop of the server alone. */
+const bare = async (home: string): Promise<number> => {
+  const server = serverOf({ home, environment: process.env })
+  const begun = performance.now()
+  await server.start()
+  const took = performance.now() - begun
+  await server.stop()
+  return took
 }
+
+await up(newHome()) // fills the cache of compiled modules
+const first = [await up(newHome()), await up(newHome()), await up(newHome())]
+const home = newHome()
+const firstServerMs = await bare(home)
+await up(home)
+const { serverMs, upMs } = await alternate(7, { serverMs: () => bare(home), upMs: () => up(home) })
+printResult('up', {
+  ...{ firstMs: median(first), firstServerMs, upMs, serverMs, ratio: upMs / serverMs },
+  ...{ targetFirstMs: 1500, targetMs: 800 },
+})
+rmSync(folder, { recursive: true, force: true, maxRetries: 5 })

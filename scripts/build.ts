@@ -1,8 +1,7 @@
-/** Builds the package into an empty `dist`: compiled JavaScript, the dump of an empty store, and the dashboard. */
+/** Builds the package into an empty `dist`: compiled JavaScript and the dashboard. */
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildTemplate, templateName } from '../src/store/template.ts'
 
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
@@ -23,4 +22,3 @@ execFileSync(
   // A NODE_ENV of the caller would publish a development build.
   { cwd: root, stdio: 'inherit', env: { ...process.env, NODE_ENV: 'production' } },
 )
-await buildTemplate(join(dist, 'src', 'store', templateName()))

@@ -1,5 +1,5 @@
 /**
- * Runs a suite: `ci-suite.ts --report <file> --project <name> [--workers <files side by side>] [filter]`. On a busy machine a file may
+ * Runs a suite: `ci-suite.ts --report <file> --project <name>... [--workers <files side by side>] [filter]`. On a busy machine a file may
  * fail for a reason other than the change, or its process may crash in V8 (nodejs/node#64500). So each failed file runs once more,
  * alone, and a file that passes only then is listed as flaky in the report.
  */
@@ -11,8 +11,9 @@ import { countReport, failedFiles, reportOf, withSecondRuns, type Report } from 
 
 const vitest = [process.execPath, join(import.meta.dirname, '..', 'node_modules', 'vitest', 'vitest.mjs'), 'run']
 
-/** The command of a project's first run if it is not vitest itself: the fast tests run by the command that README gives. */
-const firstCommands: Record<string, string[]> = { fast: ['npm', 'test', '--'] }
+/** The command of the first run if it is not vitest itself: the unit and fast tests run by the command that README gives. */
+const firstCommand = (projects: readonly string[]): string[] | undefined =>
+  projects.includes('fast') ? ['npm', 'test', '--'] : undefined
 
 const reporter = join(import.meta.dirname, 'ci-reporter.ts')
 
@@ -49,13 +50,14 @@ export const runSuite = ({ command, report, options, filters }: Suite): boolean 
 
 if (import.meta.main) {
   const { values, positionals } = parseArgs({
-    options: { report: { type: 'string' }, project: { type: 'string' }, workers: { type: 'string' } },
+    options: { report: { type: 'string' }, project: { type: 'string', multiple: true }, workers: { type: 'string' } },
     allowPositionals: true,
   })
   const { report, project, workers } = values
   if (report === undefined || project === undefined)
     throw new Error('ci-suite.ts needs --report <file> and --project <name>')
-  const options = ['--project', project, ...(workers === undefined ? [] : [`--maxWorkers=${workers}`])]
-  const suite = { command: firstCommands[project], report, options, filters: positionals }
+  const projects = project.map((name) => `--project=${name}`)
+  const options = [...projects, ...(workers === undefined ? [] : [`--maxWorkers=${workers}`])]
+  const suite = { command: firstCommand(project), report, options, filters: positionals }
   process.exitCode = runSuite(suite) ? 0 : 1
 }

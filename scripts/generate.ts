@@ -9,13 +9,12 @@ import { proposalJsonSchema } from '../src/recovery/proposal/proposal.ts'
 import { policyRecoveryJsonSchema } from '../src/recovery/policy/recovery-policy.ts'
 import { verifyContractSchema } from '../src/runtime/checks/verify-contract.ts'
 import type { Db } from '../src/store/db.ts'
-import { migrate } from '../src/store/migrate.ts'
-import { openPglite } from '../src/store/pglite.ts'
 import { apiPage } from './api-page.ts'
 import { harnessesPage } from './harnesses-page.ts'
 import { configPage, errorsPage, eventsPage, recoveryPage, statesPage } from './pages.ts'
 import { repositoryRoot } from './root.ts'
 import { schemaText } from './schema-sql.ts'
+import { withScratchStore } from './scratch-server.ts'
 
 /** Returns path and content of every generated file. `db` is a migrated, empty store. */
 export const documents = async (db: Db): Promise<Map<string, string>> =>
@@ -53,10 +52,7 @@ const write = (root: string, path: string, content: string): void => {
 
 /** Writes or checks the files below `root` and returns the exit code. */
 export const generate = async (root: string, args: readonly string[]): Promise<number> => {
-  const db = await openPglite({ dataDir: null })
-  await migrate(db)
-  const files = await documents(db)
-  await db.close()
+  const files = await withScratchStore(documents)
   const changed = outdated(root, files)
   if (args.includes('--check')) {
     for (const path of changed) console.error(`${path} is out of date. Run "npm run generate" and commit the result.`)

@@ -175,6 +175,18 @@ export const sections = {
       meaning:
         'Tests by name, or whole commands, that may keep failing if they failed before the work ("*" matches any characters). Other such failures stop a goal from landing by itself.',
     }),
+    proof: z.enum(['off', 'report', 'require']).default('require').meta({
+      meaning:
+        'Whether passing checks must prove the work: each is run again on mixes of the base commit and the work, and has to fail where the work is missing. `report`: what they prove is said, but only lists of weakened checks hold work. `off`: no check runs again.',
+    }),
+    proofSeconds: numberOfSeconds(0).default(60).meta({
+      meaning:
+        'Checks of a run that take longer than this together are not run again as a proof, and the work is said to be not proved.',
+    }),
+    expectations: z.enum(['hold', 'land']).default('hold').meta({
+      meaning:
+        'Whether a goal whose work changed what tests of the base commit expect waits for `unstuck land` (`hold`) or lands by itself.',
+    }),
     skipMissingExplicitScript: trueOrFalse.default(true).meta({
       meaning:
         'Whether a check that the task names and that cannot run (missing script, unsupported form) may be dropped while others remain. `false`: it blocks.',

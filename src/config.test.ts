@@ -7,6 +7,7 @@ import { describeConfig, loadConfig } from './config.ts'
 import type { ConfigSources } from './config.ts'
 import { AppError } from './errors.ts'
 import { nearestWord } from './validation.ts'
+import { samples } from '../test/support/samples.ts'
 
 const load = (file?: unknown, more: Partial<ConfigSources> = {}) =>
   loadConfig({
@@ -46,7 +47,15 @@ it('without a file, every key has its built-in value', () => {
     admission: { minFreeDiskMb: 1024, minFreeMemoryMb: 256, maxLoadPerCore: -1 },
     limits: { runSeconds: 3600 },
     workspace: { setupSeconds: 600, copy: [] },
-    verify: { skipMissingExplicitScript: true, timeoutSeconds: 600, totalSeconds: 1800, knownFailures: [] },
+    verify: {
+      skipMissingExplicitScript: true,
+      proof: 'require',
+      proofSeconds: 60,
+      expectations: 'hold',
+      timeoutSeconds: 600,
+      totalSeconds: 1800,
+      knownFailures: [],
+    },
     retry: {
       ...{ transientBaseSeconds: 30, transientMaxSeconds: 1800, transientLimit: 6 },
       ...{ quotaBaseSeconds: 120, quotaMaxSeconds: 1800 },
@@ -305,7 +314,7 @@ describe('errors name file, key, value found and what is allowed', () => {
       fc.property(value, (file) => {
         expect(problem(JSON.stringify(file))).not.toBe('')
       }),
-      { numRuns: 500 },
+      { numRuns: samples(500) },
     )
   })
 })
@@ -319,7 +328,7 @@ it('reads the real file, and an unreadable one is an error that names it', () =>
     expect(loadConfig({ root }).maxParallel).toBe(7)
     rmSync(join(root, '.unstuck', 'config.json'))
     mkdirSync(join(root, '.unstuck', 'config.json'))
-    expect(() => loadConfig({ root })).toThrow(/config\.json cannot be read \(EISDIR.*Make it readable/)
+    expect(() => loadConfig({ root })).toThrow(/config\.json: it is a folder/)
   } finally {
     rmSync(root, { recursive: true, force: true })
   }

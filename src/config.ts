@@ -10,8 +10,8 @@ import { configSchema } from './config-schema.ts'
 import { knownHarnesses } from './harness/names.ts'
 import type { Config } from './config-schema.ts'
 import { AppError } from './errors.ts'
-import { readOwnerFile } from './owner-file.ts'
-import { explainIssue, nearestWord, parseJson, valueText } from './validation.ts'
+import { quotingNoLink, readOwnerFile } from './owner-file.ts'
+import { explainIssue, nearestWord, parseJson, prototypeKeyIn, valueText } from './validation.ts'
 import { whyNotAllowed } from './wide-folder.ts'
 
 export { describeConfig } from './config-keys.ts'
@@ -39,6 +39,8 @@ const isLayer = (value: unknown): value is Layer => typeof value === 'object' &&
 
 const checked = (source: string, layer: unknown): Layer => {
   if (!isLayer(layer)) throw invalid(source, `it is ${valueText(layer)}; allowed: a JSON object, { … }`)
+  const key = prototypeKeyIn(layer)
+  if (key !== undefined) throw invalid(source, `the key ${key} is a name that every object has; remove it`)
   const result = configSchema.safeParse(layer)
   if (!result.success) throw invalid(source, explainIssue(result.error, layer, configKeysAt))
   const refused = result.data.allowedDirs
@@ -48,13 +50,16 @@ const checked = (source: string, layer: unknown): Layer => {
   return layer
 }
 
-const fileLayer = (path: string, read: (path: string) => string | undefined): Layer => {
-  const text = read(path)
-  if (text === undefined) return {}
+const layerOfText = (path: string, text: string): Layer => {
   if (text.length > maxBytes) throw invalid(path, 'it is larger than 1 MiB')
   const json = parseJson(text)
   if (!json.ok) throw invalid(path, `it is not JSON (${json.problem})`)
   return checked(path, json.value)
+}
+
+const fileLayer = (path: string, read: (path: string) => string | undefined): Layer => {
+  const text = read(path)
+  return text === undefined ? {} : quotingNoLink(path, () => layerOfText(path, text))
 }
 
 const numberOrText = (text: string): unknown => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text)
@@ -166,10 +171,13 @@ const checkNames = (
     'configuration'
   const guess = nearestWord(name, known)
   const advice = guess === undefined ? '' : ` Did you mean "${guess}"?`
-  throw invalid(
+  const problem = invalid(
     source,
     `${section}.${key} ${key === 'failover' ? 'names' : 'is'} ${valueText(name)}; allowed: ${known.join(', ')}, or add harness.${name}.${advice}`,
   )
+  quotingNoLink(source, () => {
+    throw problem
+  })
 }
 
 /** Throws `CONFIG_INVALID` with the source, the key, its value and what is allowed. */

@@ -143,7 +143,7 @@ describe('a wrong value names its source, the key, the value and what is allowed
 
   it('a file that is a folder, or larger than 1 MiB', () => {
     mkdirSync(file)
-    expect(problem()).toMatch(/policy-recovery\.json cannot be read \(/)
+    expect(problem()).toMatch(/policy-recovery\.json: it is a folder/)
     rmSync(file, { recursive: true })
     write(file, ' '.repeat(1024 * 1024 + 1))
     expect(problem()).toBe(`${file}: it is larger than 1 MiB`)

@@ -6,7 +6,7 @@
 import { realpathSync } from 'node:fs'
 import { isAbsolute, join, relative } from 'node:path'
 import { AppError } from './errors.ts'
-import { readOwnerFile } from './owner-file.ts'
+import { quotingNoLink, readOwnerFile } from './owner-file.ts'
 import { readGeneratedPaths } from './recovery/policy/generated.ts'
 import {
   defaultPolicyRecovery,
@@ -16,7 +16,7 @@ import {
   type PolicyRecovery,
   type PolicyRecoveryLayer,
 } from './recovery/policy/recovery-policy.ts'
-import { explainIssue, parseJson, valueText } from './validation.ts'
+import { explainIssue, parseJson, prototypeKeyIn, valueText } from './validation.ts'
 
 export const policyRecoveryFile = '.unstuck/policy-recovery.json'
 
@@ -38,6 +38,8 @@ const layerOf = (source: string, text: string): PolicyRecoveryLayer => {
   if (text.length > maxBytes) throw invalid(source, 'it is larger than 1 MiB')
   const json = parseJson(text)
   if (!json.ok) throw invalid(source, `it is not JSON (${json.problem})`)
+  const key = prototypeKeyIn(json.value)
+  if (key !== undefined) throw invalid(source, `the key ${key} is a name that every object has; remove it`)
   const result = policyRecoverySchema.safeParse(json.value)
   if (!result.success) throw invalid(source, explainIssue(result.error, json.value, policyRecoveryKeysAt))
   return result.data
@@ -69,7 +71,7 @@ const fileLayer = (sources: PolicyRecoverySources): PolicyRecoveryLayer => {
   const name = environment.POLICY_RECOVERY_CONFIG_PATH ?? ''
   const path = name === '' ? join(root, policyRecoveryFile) : namedFile(name, sources)
   const text = readFile(path)
-  if (text !== undefined) return layerOf(path, text)
+  if (text !== undefined) return quotingNoLink(path, () => layerOf(path, text))
   if (name === '') return {}
   throw invalid(variable('POLICY_RECOVERY_CONFIG_PATH'), `it is ${valueText(name)}; there is no file ${path}`)
 }

@@ -1,5 +1,5 @@
 /** Where each setting of the policy recovery comes from: built-in, a file, or a variable. */
-import { readFileSync } from 'node:fs'
+import { readOwnerFile } from './owner-file.ts'
 import { loadPolicyRecovery, policyRecoveryFile, type PolicyRecoverySources } from './policy-recovery-file.ts'
 import { defaultPolicyRecovery, type PolicyRecovery } from './recovery/policy/recovery-policy.ts'
 
@@ -22,16 +22,6 @@ type Layer = Partial<Record<string, unknown>>
 const layerOf = (text: string | undefined): Layer =>
   text === undefined || text === '' ? {} : (JSON.parse(text) as Layer)
 
-const textIfFile = (path: string): string | undefined => {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    throw error
-  }
-}
-
 /** A layer that sets the value replaces what is below; a list is added to it, except where the rules below are dropped. */
 const sourcesOf = (key: keyof PolicyRecovery, layers: readonly { name: string; layer: Layer }[]): string[] => {
   const found = ['built-in']
@@ -50,7 +40,7 @@ const sourcesOf = (key: keyof PolicyRecovery, layers: readonly { name: string; l
 export const loadWithSources = (sources: Pick<PolicyRecoverySources, 'root' | 'environment'>): PolicyWithSources => {
   const { environment = {} } = sources
   let file: string | undefined
-  const policy = loadPolicyRecovery({ ...sources, readFile: (path) => (file = textIfFile(path)) })
+  const policy = loadPolicyRecovery({ ...sources, readFile: (path) => (file = readOwnerFile(path)) })
   const { POLICY_RECOVERY_CONFIG_PATH: path = '', POLICY_RECOVERY_MODE: mode = '' } = environment
   const layers = [
     { name: path === '' ? policyRecoveryFile : path, layer: layerOf(file) },

@@ -62,6 +62,26 @@ const sentenceOf = (issue: z.core.$ZodIssue, found: unknown, knownKeys: KnownKey
   return `${where} is ${shownValue(issue.path, valueAt(found, issue.path))}; ${issue.message}`
 }
 
+const prototypeNames = new Set(['__proto__', 'constructor', 'prototype'])
+
+/**
+ * The path of the first key that every object has anyway. Schemas pass over `__proto__` without a word, and a table of the owner's names
+ * would find the others without an entry.
+ */
+export const prototypeKeyIn = (root: unknown): string | undefined => {
+  const open: { value: unknown; path: PropertyKey[] }[] = [{ value: root, path: [] }]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { value, path } = next
+    if (typeof value !== 'object' || value === null) continue
+    for (const [key, inner] of Object.entries(value)) {
+      const at = [...path, Array.isArray(value) ? Number(key) : key]
+      if (prototypeNames.has(key)) return pathText(at)
+      open.push({ value: inner, path: at })
+    }
+  }
+  return undefined
+}
+
 const maxSentences = 5
 
 /** One line for each of the first five problems, so that a person can correct all of them at once. */

@@ -16,18 +16,28 @@ interface Written {
   literal: boolean
 }
 
-/** `appendEvent(<db>, { …, type: <this>`: the type stands in the same object, before any other closing bracket. */
-const calls = /\bappendEvent\(\s*[\w.]+,\s*\{\s*type:\s*(?:'([^']+)'|([^;}]*?\.event)\b)/g
+const type = String.raw`\{\s*type:\s*(?:'([^']+)'|([^;}]*?\.event)\b)`
+
+/**
+ * `appendEvent(<db>, { …, type: <this>`: the type stands in the same object, before any other closing bracket. The event of `recording` is its
+ * second argument, or stands above it as `const event`.
+ */
+const forms = [
+  { call: /\bappendEvent\(/g, whole: new RegExp(String.raw`\bappendEvent\(\s*[\w.]+,\s*${type}`, 'g') },
+  { call: /\brecording\(/g, whole: new RegExp(String.raw`(?:\brecording\(\s*\w+,|\bconst event =)\s*${type}`, 'g') },
+]
 
 const written: Written[] = readdirSync(source, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
   .flatMap((name) => {
     const text = readFileSync(join(source, name), 'utf8')
-    const count = [...text.matchAll(/\bappendEvent\(/g)].length
-    const found = [...text.matchAll(calls)]
-    // A call in another form would be overlooked; better a failing test that says where.
-    if (found.length !== count) throw new Error(`${name}: ${count} calls of appendEvent, ${found.length} understood`)
-    return found.map((match) => ({ place: name, type: match[1] ?? match[2] ?? '', literal: match[1] !== undefined }))
+    return forms.flatMap(({ call, whole }) => {
+      const count = [...text.matchAll(call)].length
+      const found = count === 0 ? [] : [...text.matchAll(whole)]
+      // A call in another form would be overlooked; better a failing test that says where.
+      if (found.length !== count) throw new Error(`${name}: ${count} of ${call}, ${found.length} understood`)
+      return found.map((match) => ({ place: name, type: match[1] ?? match[2] ?? '', literal: match[1] !== undefined }))
+    })
   })
 
 /** Promised and explained, but no module compares the user's refs before and after a run yet. */

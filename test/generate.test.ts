@@ -2,20 +2,19 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { documents, outdated } from '../scripts/generate.ts'
 import { repositoryRoot } from '../scripts/root.ts'
 import { flows } from '../src/domain/flows.ts'
 import { errorTable } from '../src/errors.ts'
 import { playbooks } from '../src/recovery/ladder.ts'
-import { openPglite } from '../src/store/pglite.ts'
-import { loadTemplate } from '../src/store/template.ts'
+import { openTestDb } from './support/test-db.ts'
 
 let files = new Map<string, string>()
 const empty = mkdtempSync(join(tmpdir(), 'unstuck-generate-'))
 
 beforeAll(async () => {
-  const db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  const db = await openTestDb()
   files = await documents(db)
   await db.close()
 })
@@ -47,7 +46,7 @@ it('the schema read back has tables, checks, indexes and functions', () => {
     'create view agent_view as',
     'task_goal_id_number_key UNIQUE (goal_id, number)',
     'CREATE UNIQUE INDEX run_one_running_per_task',
-    'FUNCTION public.unstuck_now()',
+    'FUNCTION unstuck_now()',
     'number integer not null generated always as identity',
     'FOREIGN KEY (run_id) REFERENCES run(id)',
   ])

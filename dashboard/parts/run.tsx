@@ -1,6 +1,6 @@
 /** Sections of the page of a run: phases, launches with their corrections, checks, and the error. */
 import type { ReactNode } from 'react'
-import { runPhases, type Run } from '../../src/api/contract.ts'
+import { outcomeText, runPhases, type Run } from '../../src/api/contract.ts'
 import { spanText, type ServerClock } from '../logic/clock.ts'
 import { moneyText, plural, tokensText, words } from '../logic/text.ts'
 import { Ago, Badge, TextBlock, Facts, SafeText, Section } from './basics.tsx'
@@ -144,6 +144,11 @@ export const Checks = ({ run: { verdict, state } }: { run: Shown }) => {
           <DroppedRow key={`${dropped.command} ${dropped.reason}`} dropped={dropped} />
         ))}
       </ul>
+      {verdict.proof !== undefined && (
+        <p>
+          <SafeText text={outcomeText(verdict.outcome, verdict.proof)} />
+        </p>
+      )}
       <Remarks verdict={verdict} />
     </Section>
   )

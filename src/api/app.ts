@@ -11,7 +11,6 @@ import { bodyLimit } from 'hono/body-limit'
 import type { z } from 'zod'
 import { AppError, errorTable, messageOf } from '../errors.ts'
 import { getRun } from '../store/run.ts'
-import { valueText, valueAt } from '../validation.ts'
 import { answerByLink, showAnswerPage } from './answer-pages.ts'
 import { bearerOf, callerOf, guard } from './auth.ts'
 import * as contract from './contract.ts'
@@ -22,6 +21,7 @@ import type { StreamLimits } from './limits.ts'
 import { openapiDocument } from './openapi.ts'
 import { createPersonOnly, type Ends, type PersonOnly } from './person-only.ts'
 import { buildingPage, contentPolicy, failedPage, missingPage, refusedPage } from './html-pages.ts'
+import { parse } from './parse.ts'
 import { mayBeAbsent, routes, type Route } from './routes.ts'
 import { prometheusText } from './prometheus.ts'
 import type { RunTokens } from './run-token.ts'
@@ -43,25 +43,6 @@ interface Env {
 type Http = HonoContext<Env>
 
 const maxBody = 4 * 1024 * 1024
-
-/** Lists and objects are not quoted, because a deeply nested one would exceed the stack. */
-const givenText = (value: unknown): string => {
-  if (value === undefined) return 'missing'
-  if (Array.isArray(value)) return 'given a list'
-  return typeof value === 'object' && value !== null ? 'given an object' : `given ${valueText(value)}`
-}
-
-/** The value in the form of the schema. Throws INPUT_INVALID with the field, the value given there and what is accepted. */
-export const parse = <T extends z.ZodType>(schema: T, value: unknown, where: string): z.output<T> => {
-  const result = schema.safeParse(value)
-  if (result.success) return result.data
-  const [issue] = result.error.issues
-  const field = issue === undefined || issue.path.length === 0 ? '' : `, field ${issue.path.join('.')}`
-  const found = givenText(valueAt(value, issue?.path ?? []))
-  const [example] = (schema.meta()?.examples ?? []) as unknown[]
-  const advice = example === undefined ? '' : `\nAccepted, for example: ${JSON.stringify(example)}`
-  throw new AppError('INPUT_INVALID', `${where}${field}: ${found}; ${issue?.message ?? 'not valid'}${advice}`)
-}
 
 /** A form on a foreign page cannot send this type without a preflight, which is refused. */
 const checkMediaType = (c: Http): void => {

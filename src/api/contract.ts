@@ -282,4 +282,5 @@ export type {
 export { runPhases } from '../domain/run.ts'
 export { failuresText as redText } from '../domain/preexisting-failures.ts'
 export { questionTopic } from '../domain/escalation.ts'
+export { outcomeText } from '../domain/proof.ts'
 export { taskStates } from '../domain/task.ts'

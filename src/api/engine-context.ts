@@ -26,7 +26,7 @@ import { openShadow } from '../workspace/shadow.ts'
 import { openAnswerLinks } from './answer-link.ts'
 import { openRunTokens } from './run-token.ts'
 import { settingsOf } from './settings.ts'
-import { cacheDirOf, openStateDir, stateDirOf } from './state-dir.ts'
+import { cacheDirOf, openStateDir, stateDirOf, writingIn } from './state-dir.ts'
 import { toolAccessOf } from './tool-access.ts'
 
 export interface EngineOptions {
@@ -73,7 +73,7 @@ const openPlace = async ({ root, environment, flags = {} }: EngineOptions) => {
 export const openLog = (stateDir: string): Logger =>
   pino(
     { base: { pid: process.pid } },
-    pino.destination({ dest: join(stateDir, 'engine.log'), sync: true, mkdir: true }),
+    writingIn(stateDir, () => pino.destination({ dest: join(stateDir, 'engine.log'), sync: true, mkdir: true })),
   )
 
 /** This process and the machine it runs on, as the runtime sees them. */
@@ -90,13 +90,13 @@ const machineHere = (): NonNullable<Context['machine']> => ({
 
 const openDb = async (
   options: EngineOptions,
-  paths: { stateDir: string; cacheDir: string; repositoryId: string },
+  paths: { stateDir: string; repositoryId: string },
   { wake, written }: Signals,
 ): Promise<Db> => {
-  const { stateDir, cacheDir, repositoryId } = paths
+  const { stateDir, repositoryId } = paths
   const opened = await openStore({
     stateDir,
-    cacheDir,
+    environment: options.environment,
     database: configuredDatabase(options.environment, repositoryId),
     mayLead: options.roles?.includes('control') ?? true,
     ...(options.notifications === false ? {} : { onForeignChange: wake }),
@@ -113,7 +113,7 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
   const cacheDir = cacheDirOf(environment)
   // Read before the store is opened, so that a mistake in a file is reported first.
   loadConfig({ root, environment, flags: options.flags ?? {} })
-  const db = await openDb(options, { stateDir, cacheDir, repositoryId: repository.id }, signals)
+  const db = await openDb(options, { stateDir, repositoryId: repository.id }, signals)
   const settings = await settingsOf({ db, stateDir, root, environment, flags: options.flags ?? {} })
   const { config } = settings
   return {

@@ -3,8 +3,15 @@ import type { ServerOptions } from 'node:http'
 import { AppError } from '../errors.ts'
 import { fileLimit } from '../platform/machine.ts'
 
-/** Far more than a person and their programs need, and few enough to leave file descriptors for agents and the store. */
-export const connectionLimit = (): number => Math.min(512, Math.floor((fileLimit()?.soft ?? 1024) / 4))
+/** Streams of events that may be open: of the owner's token, which all local programs share, and of each login of a browser. */
+export const mostStreams = { owner: 256, session: 32 }
+
+/**
+ * Far more than a person and their programs need, and few enough to leave file descriptors for agents and the store. Twice the streams of
+ * the owner, so that one more gets an answer that says why it is refused.
+ */
+export const connectionLimit = (ownerStreams = mostStreams.owner): number =>
+  Math.min(2 * ownerStreams, Math.floor((fileLimit()?.soft ?? 1024) / 4))
 
 /** In milliseconds from the start of the connection, so a connection that sends nothing is closed too. */
 export const timeouts = {
@@ -14,18 +21,16 @@ export const timeouts = {
   connectionsCheckingInterval: 2_000,
 } satisfies ServerOptions
 
-const mostStreams = { owner: 256, session: 32 }
-
 export interface StreamLimits {
   /** Counts one more stream of a caller and returns the function that releases it. Throws TOO_MANY above the limit. */
   take(caller: string): () => void
 }
 
-export const createStreamLimits = (): StreamLimits => {
+export const createStreamLimits = (ownerStreams = mostStreams.owner): StreamLimits => {
   const counts = new Map<string, number>()
   return {
     take: (caller) => {
-      const most = caller === 'owner' ? mostStreams.owner : mostStreams.session
+      const most = caller === 'owner' ? ownerStreams : mostStreams.session
       const count = counts.get(caller) ?? 0
       if (count >= most)
         throw new AppError('TOO_MANY', `${most} streams of events are open for this login already; close one of them`)

@@ -6,20 +6,26 @@ import { AppError } from '../errors.ts'
 import { identityOf } from '../platform/process.ts'
 import { createApp, type AppParts } from './app.ts'
 import type { PersistedLogins } from './persisted-logins.ts'
-import { connectionLimit, timeouts } from './limits.ts'
-import { readSecret } from './state-dir.ts'
+import { timeouts } from './limits.ts'
+import { readSecret, writingIn } from './state-dir.ts'
 
 /** The token of the owner. */
 export const readToken = (stateDir: string): string => readSecret(stateDir, 'token')
 
-const listenOn = (fetch: ReturnType<typeof createApp>['fetch'], wanted: number, listening: (port: number) => void) =>
+interface Listening {
+  fetch: ReturnType<typeof createApp>['fetch']
+  maxConnections: number
+  listening: (port: number) => void
+}
+
+const listenOn = ({ fetch, maxConnections, listening }: Listening, wanted: number) =>
   new Promise<ReturnType<typeof listen>>((resolve, reject) => {
     const options = { fetch, hostname: '127.0.0.1', port: wanted, serverOptions: timeouts }
     const created = listen(options, (info) => {
       listening(info.port)
       resolve(created)
     })
-    created.maxConnections = connectionLimit()
+    created.maxConnections = maxConnections
     created.on('error', (error: Error) =>
       reject(new AppError('ENGINE_UNAVAILABLE', `the API cannot listen on loopback: ${error.message}`)),
     )
@@ -29,6 +35,7 @@ const listenOn = (fetch: ReturnType<typeof createApp>['fetch'], wanted: number, 
 export const startApi = async (
   parts: Omit<AppParts, 'port'>,
   keepsakes: PersistedLogins,
+  maxConnections: number,
 ): Promise<{ url: string; close: () => void }> => {
   let port = 0
   const app = createApp({ ...parts, port: () => port })
@@ -38,9 +45,10 @@ export const startApi = async (
     // A page proves its login only to its own port, so on another port the old logins are useless.
     if (given !== before) parts.logins.forget()
   }
-  const server = await listenOn(app.fetch, before, listening).catch((error: unknown) => {
+  const options = { fetch: app.fetch, maxConnections, listening }
+  const server = await listenOn(options, before).catch((error: unknown) => {
     if (before === 0) throw error
-    return listenOn(app.fetch, 0, listening)
+    return listenOn(options, 0)
   })
   keepsakes.savePort(port)
   return { url: `http://127.0.0.1:${port}`, close: () => void server.close() }
@@ -48,6 +56,8 @@ export const startApi = async (
 
 export const writeAddress = (stateDir: string, url: string, version: string): void => {
   const path = join(stateDir, 'engine.json')
-  writeFileSync(`${path}.new`, JSON.stringify({ url, version, identity: identityOf(process.pid) }), { mode: 0o600 })
-  renameSync(`${path}.new`, path)
+  writingIn(stateDir, () => {
+    writeFileSync(`${path}.new`, JSON.stringify({ url, version, identity: identityOf(process.pid) }), { mode: 0o600 })
+    renameSync(`${path}.new`, path)
+  })
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { parse } from './app.ts'
+import { parse } from './parse.ts'
 import { goalRequest } from './contract.ts'
 
 const [example] = (goalRequest.meta()?.examples ?? []) as { input: object; options: object }[]

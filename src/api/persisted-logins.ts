@@ -3,8 +3,10 @@
  * the state folder, replaced by a rename. If one is missing or damaged, the engine takes a new port or asks for a new login.
  * Sessions are not stored, because they are sent with requests; a key is never sent, so it cannot have been intercepted.
  */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { renameSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { readRegularTextSync } from '../platform/regular-file.ts'
+import { writingIn } from './state-dir.ts'
 
 export interface StoredLogin {
   id: string
@@ -31,15 +33,17 @@ const isStored = (value: unknown): value is StoredLogin => {
 
 const read = (path: string): unknown => {
   try {
-    return JSON.parse(readFileSync(path, 'utf8'))
+    return JSON.parse(readRegularTextSync(path))
   } catch {
     return undefined // missing or damaged: as on the first start
   }
 }
 
 const write = (path: string, value: unknown): void => {
-  writeFileSync(`${path}.new`, JSON.stringify(value), { mode: 0o600 })
-  renameSync(`${path}.new`, path)
+  writingIn(dirname(path), () => {
+    writeFileSync(`${path}.new`, JSON.stringify(value), { mode: 0o600 })
+    renameSync(`${path}.new`, path)
+  })
 }
 
 export const openPersistedLogins = (stateDir: string): PersistedLogins => {

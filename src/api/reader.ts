@@ -30,6 +30,8 @@ export interface ReaderOptions {
 }
 
 export interface Reader {
+  /** True if no engine uses the store, which is known only of a server of the user's own. */
+  isEngineGone: boolean
   url: string
   token: string
   /** Responds as the engine would. Throws ENGINE_UNAVAILABLE for a request that would change something. */
@@ -92,13 +94,15 @@ const partsOf = (context: Context, token: string, { repository, environment, ver
   shutdown: needsEngine,
 })
 
-/** Throws STORE_LOCKED while another process has the store. */
+/** Starts the embedded server if it does not run, and leaves it afterwards. */
 export const openReader = async (options: ReaderOptions): Promise<Reader> => {
   const { repository, stateDir, environment } = options
-  const db = await openForReading({ stateDir, database: configuredDatabase(environment, repository.id) })
+  const database = configuredDatabase(environment, repository.id)
+  const { db, isEngineGone } = await openForReading({ stateDir, environment, database })
   const token = randomBytes(32).toString('base64url')
   const app = createApp(partsOf(contextOf(db, options), token, options))
   return {
+    isEngineGone,
     url: 'http://127.0.0.1:0',
     token,
     send: async (url, init) => {

@@ -18,16 +18,21 @@ import { createEventHub, type EventHub, type HubOptions } from './event-hub.ts'
 import { openPersistedLogins } from './persisted-logins.ts'
 import { openRunTokens } from './run-token.ts'
 import { readToken, startApi, writeAddress } from './listen.ts'
-import { createStreamLimits } from './limits.ts'
+import { connectionLimit, createStreamLimits } from './limits.ts'
 import { createLogins } from './logins.ts'
+import { watchConnections } from './watch-connections.ts'
 import type { SinkLimits } from './sink.ts'
+import { writingIn } from './state-dir.ts'
 
 export interface ServeOptions extends EngineOptions {
   version: string
   /** Stops the engine after this many milliseconds without a goal to work on; absent = never. */
   idleExitMs?: number
   /** Intervals and limits of the event streams; absent = the defaults. */
-  following?: Partial<Pick<HubOptions, 'pollMs' | 'heartbeatMs'> & Pick<SinkLimits, 'maxBehind' | 'stallMs'>>
+  following?: Partial<Pick<HubOptions, 'pollMs' | 'heartbeatMs'> & Pick<SinkLimits, 'maxBehind' | 'stallMs'>> & {
+    /** Streams that the owner's token may have open. */
+    ownerStreams?: number
+  }
 }
 
 export interface Served {
@@ -74,7 +79,7 @@ const openHub = ({ db, log }: Context, { pollMs, heartbeatMs }: NonNullable<Serv
   })
 
 const openApi = ({ context, engine, hub }: Running, options: ServeOptions, stop: () => void) => {
-  const { maxBehind = 256 * 1024, stallMs = 60_000 } = options.following ?? {}
+  const { maxBehind = 256 * 1024, stallMs = 60_000, ownerStreams } = options.following ?? {}
   const keepsakes = openPersistedLogins(context.stateDir)
   const parts = {
     context,
@@ -83,14 +88,14 @@ const openApi = ({ context, engine, hub }: Running, options: ServeOptions, stop:
     dashboard: createDashboard({ place: dashboardPlace(), ...context }),
     sinkLimits: { maxBehind, stallMs, now: () => performance.now() },
     logins: createLogins(context.clock.now, keepsakes),
-    streams: createStreamLimits(),
+    streams: createStreamLimits(ownerStreams),
     token: readToken(context.stateDir),
     runTokens: openRunTokens(context.stateDir),
     store: storeName(configuredDatabase(options.environment, context.repository.id)),
     version: options.version,
     shutdown: () => setImmediate(stop),
   }
-  return startApi(parts, keepsakes)
+  return startApi(parts, keepsakes, connectionLimit(ownerStreams))
 }
 
 const close = async ({ context, hub }: Running, api: { close: () => void }): Promise<void> => {
@@ -127,9 +132,11 @@ export const serve = async (options: ServeOptions): Promise<Served> => {
   const running = { context, engine, hub }
   const api = await openApi(running, options, stop)
   writeAddress(context.stateDir, api.url, options.version)
-  context.log.info({ url: api.url, root: context.repository.root }, 'engine ready')
+  // The first line of this start. A log on a full disk throws.
+  writingIn(context.stateDir, () => context.log.info({ url: api.url, root: context.repository.root }, 'engine ready'))
   warnOfOverlaps(context)
   const stopped = engine.stopped.then(() => close(running, api))
+  void watchConnections(context)
   if (options.idleExitMs !== undefined) void watchIdle(context, engine, options.idleExitMs, stop)
   return {
     url: api.url,

@@ -1,7 +1,8 @@
 /** Opens the owner's settings for an engine: from which files, which agents could have changed them, and where those in use are kept. */
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, join } from 'node:path'
+import { readRegularTextSync } from '../platform/regular-file.ts'
 import { givenKeys, loadConfig, type Config } from '../config.ts'
 import { loadPolicyRecovery } from '../policy-recovery-file.ts'
 import { redactText } from '../process/redact.ts'
@@ -26,7 +27,7 @@ interface Place {
 
 const textOf = (path: string): string | undefined => {
   try {
-    return readFileSync(path, 'utf8')
+    return readRegularTextSync(path)
   } catch {
     return undefined // none was kept yet; the files themselves count
   }

@@ -1,15 +1,17 @@
 /** Locations of the state and caches of a repository. Separate from serve.ts, so that a client does not load the engine. */
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { AppError } from '../errors.ts'
+import { readRegularTextSync } from '../platform/regular-file.ts'
+import { AppError, messageOf } from '../errors.ts'
 import { makeFolder } from '../platform/make-folder.ts'
+import { writeRemedy } from '../platform/write-fault.ts'
 
 type Environment = Record<string, string | undefined>
 
 /** `$UNSTUCK_HOME`, else the XDG state folder. It contains all stores, logs, workspaces and snapshots. */
-const unstuckHome = (environment: Environment): string =>
+export const unstuckHome = (environment: Environment): string =>
   environment.UNSTUCK_HOME ?? join(environment.XDG_STATE_HOME ?? join(homedir(), '.local', 'state'), 'unstuck')
 
 export const stateDirOf = (environment: Environment, repositoryId: string): string =>
@@ -20,12 +22,28 @@ export const cacheDirOf = (environment: Environment): string =>
 
 const quoted = (path: string): string => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`)
 
+/** Writes to the state folder. Where the system refuses it, the error says in one sentence what to do. */
+export const writingIn = <T>(stateDir: string, write: () => T): T => {
+  try {
+    return write()
+  } catch (error) {
+    const remedy = writeRemedy(error)
+    if (remedy === undefined) throw error
+    const isFull = ['ENOSPC', 'EDQUOT'].includes(String((error as NodeJS.ErrnoException).code))
+    throw new AppError(
+      isFull ? 'ENGINE_UNAVAILABLE' : 'PERMISSION',
+      `nothing can be written to the state folder ${stateDir}: ${remedy} (${messageOf(error)})`,
+      { cause: error },
+    )
+  }
+}
+
 /**
  * Creates the state folder if it is missing. It contains the token and files that the engine trusts, so it must belong to this
  * user and be inaccessible to others; otherwise this throws PERMISSION.
  */
 export const openStateDir = (stateDir: string): void => {
-  makeFolder(stateDir, 0o700)
+  writingIn(stateDir, () => makeFolder(stateDir, 0o700))
   const { uid, mode } = statSync(stateDir)
   const user = process.getuid?.()
   if (user !== undefined && uid !== user)
@@ -45,8 +63,10 @@ export const readSecret = (stateDir: string, name: string): string => {
   const path = join(stateDir, name)
   if (!existsSync(path)) {
     // Written by a rename: after a crash an empty file would be a secret that everybody knows.
-    writeFileSync(`${path}.new`, randomBytes(32).toString('base64url'), { mode: 0o600 })
-    renameSync(`${path}.new`, path)
+    writingIn(stateDir, () => {
+      writeFileSync(`${path}.new`, randomBytes(32).toString('base64url'), { mode: 0o600 })
+      renameSync(`${path}.new`, path)
+    })
   }
-  return readFileSync(path, 'utf8').trim()
+  return readRegularTextSync(path).trim()
 }

@@ -1,10 +1,14 @@
 /** The work of `unstuck config check`: every file of the owner that is in use, each with its first mistake by key and reason. */
-import { basename, join, resolve } from 'node:path'
-import { loadConfig } from '../config.ts'
+import { basename, delimiter, dirname, join, resolve } from 'node:path'
+import { loadConfig, type Config } from '../config.ts'
 import { AppError, exitCodes, messageOf } from '../errors.ts'
 import { loadPolicyRecovery, policyRecoveryFile } from '../policy-recovery-file.ts'
 import { contractFile, parseContract } from '../runtime/checks/verify-contract.ts'
-import { readOwnerFile } from '../owner-file.ts'
+import { realFiles } from '../runtime/core/files.ts'
+import { findProgram } from '../runtime/harness/find-program.ts'
+import { planCommand } from '../recovery/command/plan.ts'
+import { quotingNoLink, readOwnerFile } from '../owner-file.ts'
+import { valueText } from '../validation.ts'
 import type { JsonOption } from './command-options.ts'
 import { homeOf } from './engine/home.ts'
 import { printJson, printLine, type Io } from './io.ts'
@@ -17,17 +21,49 @@ interface Checked {
   problem?: string
 }
 
-type Check = (path: string) => void
+type Check = (path: string, searchPath: string | undefined) => void
 
 const contractAt: Check = (path) => {
   const text = readOwnerFile(path)
-  if (text !== undefined) parseContract(path, text)
+  if (text !== undefined) quotingNoLink(path, () => parseContract(path, text))
 }
 
 const policyAt: Check = (path) =>
   void loadPolicyRecovery({ root: '/', environment: { POLICY_RECOVERY_CONFIG_PATH: path } })
 
-const configAt: Check = (path) => void loadConfig({ root: '/', path })
+/** A program of a relative path belongs to a workspace, which does not exist yet. */
+const isMissing = (program: string, searchPath: string | undefined): boolean =>
+  findProgram(realFiles, program, searchPath) === undefined
+
+/** The programs that the file itself names, by key. Those of drivers are shown by `unstuck harness`. */
+const missingPrograms = (path: string, config: Config, searchPath: string | undefined): string[] => {
+  const { setup } = config.workspace
+  const plan = setup === undefined ? undefined : planCommand(setup)
+  // A set-up also finds what the repository installed for itself.
+  const installed = join(dirname(dirname(path)), 'node_modules', '.bin')
+  return [
+    ...Object.entries(config.harness.named).flatMap(([name, { command = [] }]) =>
+      command[0] !== undefined && isMissing(command[0], searchPath)
+        ? [`harness.${name}.command: ${valueText(command[0])}`]
+        : [],
+    ),
+    ...(plan?.ok === true ? plan.steps : []).flatMap(({ argv: [program] }) =>
+      program !== undefined && isMissing(program, [searchPath ?? '', installed].join(delimiter))
+        ? [`workspace.setup: ${valueText(program)}`]
+        : [],
+    ),
+  ]
+}
+
+const configAt: Check = (path, searchPath) => {
+  const config = loadConfig({ root: '/', path })
+  const missing = missingPrograms(path, config, searchPath)
+  if (missing.length === 0) return
+  const all = missing.map((each) => `${each} is not a program on this machine; install it, or correct the key`)
+  quotingNoLink(path, () => {
+    throw new AppError('CONFIG_INVALID', `${path}: ${all.join('\n  ')}`)
+  })
+}
 
 const checks: Record<string, Check> = {
   'config.json': configAt,
@@ -35,10 +71,10 @@ const checks: Record<string, Check> = {
   [basename(contractFile)]: contractAt,
 }
 
-const checked = (path: string, check: Check): Checked => {
+const checked = (path: string, check: Check, searchPath: string | undefined): Checked => {
   try {
     if (readOwnerFile(path) === undefined) return { file: path, state: 'absent' }
-    check(path)
+    check(path, searchPath)
     return { file: path, state: 'valid' }
   } catch (error) {
     if (!(error instanceof AppError)) throw error
@@ -64,11 +100,13 @@ const filesOf = async (io: Io, file: string | undefined): Promise<Checked[]> => 
     const { root } = (await homeOf(io)).repository
     const named = io.environment.POLICY_RECOVERY_CONFIG_PATH ?? ''
     return Object.entries(checks).map(([name, check]) =>
-      check === policyAt && named !== '' ? namedPolicy(root, named) : checked(join(root, '.unstuck', name), check),
+      check === policyAt && named !== ''
+        ? namedPolicy(root, named)
+        : checked(join(root, '.unstuck', name), check, io.environment.PATH),
     )
   }
   const path = resolve(io.cwd, file)
-  const found = checked(path, checks[basename(path)] ?? configAt)
+  const found = checked(path, checks[basename(path)] ?? configAt, io.environment.PATH)
   if (found.state === 'absent') throw new AppError('NOT_FOUND', `there is no file ${path}`)
   return [found]
 }

@@ -54,13 +54,14 @@ const stepText = (task: TaskView, now: string): string => {
 
 export const taskLine = (paint: Paint, task: TaskView, now: string, attempt = ''): string => {
   const step = stepText(task, now)
-  const { outcome = null, notes = [] } = (task.status === 'done' ? task.run : null) ?? {}
-  const shown = `${outcomeText(outcome)}${notes.map((text) => `\n      ${paint.dim(`note: ${safe(text)}`)}`).join('')}`
+  const { outcome = null, proof = null, notes = [] } = (task.status === 'done' ? task.run : null) ?? {}
+  const shown = `${shownOutcome(outcome, proof)}${notes.map((text) => `\n      ${paint.dim(`note: ${safe(text)}`)}`).join('')}`
   return `  ${String(task.number).padStart(2)}. ${statusText(paint, task.status).padEnd(26)} ${cutToWidth(safe(task.title), 60)} ${paint.dim(`[${task.id}]`)}${attempt}${shown}${step === '' ? '' : `\n      ${paint.dim(localTimes(safe(step), now))}`}`
 }
 
-/** Empty if the checks verified the work. */
-const outcomeText = (outcome: ReportView['landed'][number]['outcome']): string => {
+/** What the checks say of the work. Empty if they only passed. */
+const shownOutcome = (outcome: ReportView['landed'][number]['outcome'], proof: string | null): string => {
+  if (proof !== null) return ` ${safe(proof)}`
   if (outcome === null || outcome === 'verified') return ''
   return outcome === 'nothing to verify' ? ' nothing to verify: no check ran' : ' not verified'
 }
@@ -170,7 +171,7 @@ export const reportLines = (paint: Paint, report: ReportView): string[] => [
   paint.bold(`Since ${whenText(report.since, report.until)}`),
   `Landed: ${report.landed.length}`,
   ...report.landed.flatMap((entry) => [
-    `  ${paint.good('+')} ${safe(entry.title)} ${paint.dim((entry.commit ?? '').slice(0, 12))}${outcomeText(entry.outcome)}`,
+    `  ${paint.good('+')} ${safe(entry.title)} ${paint.dim((entry.commit ?? '').slice(0, 12))}${shownOutcome(entry.outcome, entry.proof)}`,
     ...stillFailingLine(paint, entry.stillFailing).map((text) => `  ${text}`),
   ]),
   ...(report.failing.length === 0 ? [] : [`Failing on your branch since it landed: ${report.failing.length}`]),

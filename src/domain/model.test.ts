@@ -11,8 +11,9 @@ import {
 import { commands, machine, movesOf } from '../../test/support/model.ts'
 import { apply, newWorld, type World } from '../../test/support/world.ts'
 import { mustTransition, transitionOf } from './flow.ts'
+import { samples } from '../../test/support/samples.ts'
 
-const settings = { numRuns: 200 }
+const settings = { numRuns: samples(200) }
 
 /** Runs the engine alone until it has nothing left to do; `choices` decides how attempts and merges end. */
 const drain = (world: World, choices: readonly number[]): void => {

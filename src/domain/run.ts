@@ -3,6 +3,7 @@
  * after comparing with the files and refs. `launches` holds the accumulated corrections.
  */
 import type { Flow } from './flow.ts'
+import type { Proof } from './proof.ts'
 import type { Oversized } from './change-size.ts'
 import { addSpend, noSpend, type Spend } from './budget.ts'
 import type { LoopState, RoleTurn } from './loop.ts'
@@ -75,6 +76,8 @@ export interface CheckResult {
   excused?: Excuse
   /** How the same command ends on the base commit; absent where that was not tried. */
   baseline?: string
+  /** How many tests it ran and skipped; absent where no runner counted. */
+  tests?: { ran: number; skipped: number }
 }
 
 /** Why a failed check does not block. Every view of the verdict lists it. */
@@ -157,6 +160,8 @@ export interface Verdict {
   noChange?: true
   /** How the work weakened tests or checks; absent in older verdicts. A weakening that the task does not ask for waits for a person. */
   weakened?: Weakening[]
+  /** What the passing checks prove; absent in verdicts without passing checks, and in older ones. */
+  proof?: Proof
   /** Set where the change is larger than the owner's limits, which only a person may approve. */
   oversized?: Oversized
   /** All checks in the order in which they ran, where that differs from the requested order. */
@@ -231,6 +236,8 @@ export interface Weakening {
   path: string
   count: number
   detail: string
+  /** It would take part in every run that proves the work, or takes effect only on other machines. */
+  beyondProof?: true
 }
 
 /** Written before the commit is made: with the same author and time, a repeated commit has the same hash. */

@@ -12,7 +12,68 @@ export interface TokenShape {
   inFiles?: string | null
 }
 
+/** The name in any case, as `password`, `PASSWORD` or `Password`. */
+const anyCase = (name: string): string => name.replace(/[a-z]/g, (letter) => `[${letter.toUpperCase()}${letter}]`)
+
+/** In JSON inside of JSON a quote is escaped. */
+const quote = String.raw`\\?["']`
+const between = String.raw`(?:${quote})?[ \t]{0,4}(?:=>|:=|[=:])[ \t]{0,4}`
+
+/** Only the value is the match, so that the name stays and a line of JSON stays valid. */
+const valueOf = (name: string, value: string, opening = `(?:${quote})?`): string =>
+  `(?<=${name}${between}${opening})${value}`
+
+const awsSecret = '[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])'
+const inQuotes = String.raw`[^"'\\\s]`
+const passwordName = anyCase('password')
+/** Without a digit or sign it is a word, such as the name of a field. */
+const password = String.raw`(?=${inQuotes}{0,64}[^A-Za-z"'\\\s])${inQuotes}{8,256}(?=${quote})`
+/** In code, plain passwords are those of tests and examples; one that was made at random has all three kinds. */
+const randomPassword = String.raw`(?=${inQuotes}{0,64}[0-9])(?=${inQuotes}{0,64}[A-Z])(?=${inQuotes}{0,64}[a-z])(?:(?![$<{])${inQuotes}){12,256}(?=${quote})`
+
 export const tokenShapes: readonly TokenShape[] = [
+  {
+    // Before the key itself, which would be gone.
+    name: 'AWS secret key',
+    hint: 'A[KS]IA',
+    body: String.raw`(?<=(?:AKIA|ASIA)[A-Z0-9]{16}(?:${quote})?[ \t]{0,4}[,:;| \t][ \t]{0,4}(?:${quote})?)${awsSecret}`,
+  },
+  {
+    name: 'AWS secret key',
+    hint: anyCase('secret'),
+    body: valueOf(`${anyCase('secret')}_?(?:${anyCase('access')}_?)?${anyCase('key')}`, awsSecret),
+  },
+  {
+    name: 'Slack webhook',
+    hint: String.raw`hooks\.slack`,
+    body: String.raw`https://hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}`,
+  },
+  {
+    name: 'Discord webhook',
+    hint: String.raw`discord(?:app)?\.com/api`,
+    body: String.raw`https://(?:[a-z]{2,8}\.)?discord(?:app)?\.com/api/(?:v[0-9]{1,2}/)?webhooks/[0-9]{15,22}/[A-Za-z0-9_-]{40,}`,
+  },
+  { name: 'Telegram token', hint: ':AA', body: '(?:bot)?[0-9]{8,10}:AA[A-Za-z0-9_-]{33}' },
+  { name: 'Twilio key', hint: 'SK[0-9a-f]{8}', body: 'SK[0-9a-f]{32}(?![0-9A-Za-z])' },
+  {
+    name: 'Twilio token',
+    hint: anyCase('twilio'),
+    body: valueOf(`${anyCase('twilio')}_?${anyCase('auth')}_?${anyCase('token')}`, '[0-9a-f]{32}(?![0-9A-Za-z])'),
+  },
+  {
+    name: 'Azure key',
+    hint: 'Acc(?:ount|ess)Key=',
+    body: '(?<=(?:AccountKey|SharedAccessKey)=)[A-Za-z0-9+/]{43,86}={1,2}',
+  },
+  // secretlint, which searches files, knows both.
+  { name: 'Shopify token', hint: 'shp(?:at|ca|pa|ss)_', body: 'shp(?:at|ca|pa|ss)_[A-Za-z0-9]{32,64}', inFiles: null },
+  { name: 'Linear key', hint: 'lin_api_', body: 'lin_api_[A-Za-z0-9_]{32,128}', inFiles: null },
+  {
+    name: 'password',
+    hint: passwordName,
+    body: valueOf(passwordName, password, quote),
+    inFiles: valueOf(passwordName, randomPassword, quote),
+  },
   {
     name: 'API key',
     hint: 'sk-',

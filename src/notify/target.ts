@@ -5,6 +5,7 @@
  */
 import { lookup as resolveName, type LookupAddress } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { ipv4Within } from './ipv4-within.ts'
 
 const forbidden = new BlockList()
 for (const [network, prefix] of [
@@ -15,16 +16,15 @@ for (const [network, prefix] of [
   forbidden.addSubnet(network, prefix, 'ipv4')
 for (const [network, prefix] of [
   ['::', 128],
+  // Metadata services of AWS and Google among the unique local addresses; the others are private as 10.0.0.0/8 is, and allowed.
+  ['fd00:ec2::', 32],
+  ['fd20:ce::', 32],
   ['fe80::', 10],
   ['ff00::', 8],
-  // The same link-local IPv4 addresses, translated: NAT64 and 6to4.
-  ['64:ff9b::a9fe:0', 112],
-  ['2002:a9fe::', 32],
 ] as const)
   forbidden.addSubnet(network, prefix, 'ipv6')
-// Metadata services outside of the link-local range: Alibaba, Oracle, AWS over IPv6.
-for (const address of ['100.100.100.200', '192.0.0.192']) forbidden.addAddress(address, 'ipv4')
-forbidden.addAddress('fd00:ec2::254', 'ipv6')
+// Metadata services outside of the link-local range: Alibaba, Oracle, Azure.
+for (const address of ['100.100.100.200', '192.0.0.192', '168.63.129.16']) forbidden.addAddress(address, 'ipv4')
 
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
@@ -33,7 +33,9 @@ loopback.addAddress('::1', 'ipv6')
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
 export const isForbiddenAddress = (address: string): boolean =>
-  isIP(address) === 0 || forbidden.check(address, familyOf(address))
+  isIP(address) === 0 ||
+  forbidden.check(address, familyOf(address)) ||
+  ipv4Within(address).some((inner) => forbidden.check(inner, 'ipv4'))
 
 const isLoopback = (address: string): boolean => isIP(address) !== 0 && loopback.check(address, familyOf(address))
 

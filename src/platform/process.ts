@@ -3,7 +3,7 @@
  * Mac). A process is identified by host, boot, pid and start time, so that a reused pid is never mistaken for ours.
  */
 import { execFileSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { isLinux, readOrUndefined } from './proc.ts'
 
@@ -78,6 +78,15 @@ export const isOfThisBoot = (identity: ProcessIdentity): boolean =>
 /** Program name for people; empty when the process has ended. */
 export const programNameOf = (pid: number): string =>
   (isLinux ? (readOrUndefined(`/proc/${pid}/comm`) ?? '') : ps(['-o', 'comm=', '-p', String(pid)])).trim()
+
+/** The working folder of a process, without links; undefined where the system does not tell it, as for a process of another user. */
+export const workingFolderOf = (pid: number): string | undefined => {
+  try {
+    return isLinux ? readlinkSync(`/proc/${pid}/cwd`) : undefined
+  } catch {
+    return undefined // it has ended, or belongs to another user
+  }
+}
 
 /**
  * Validates a record from a file. As targets of a signal, pid 0 is a whole group and -1 every process of the user; and a missing

@@ -2,8 +2,9 @@
  * The files of a launch folder: their names, and how records are read and written. A record is complete or absent, because it
  * is written to a temporary file and renamed. The shim imports this module, so it imports node built-ins only.
  */
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readRegularTextSync } from '../platform/regular-file.ts'
 import type { ProcessIdentity } from '../platform/process.ts'
 
 export type LaunchFile =
@@ -25,7 +26,7 @@ export const launchFilePath = (dir: string, name: LaunchFile): string => join(di
 /** Undefined when the record is absent, null or not JSON; readers treat all three as "unknown". */
 export const readRecord = <T>(dir: string, name: LaunchFile): T | undefined => {
   try {
-    return (JSON.parse(readFileSync(launchFilePath(dir, name), 'utf8')) as T | null) ?? undefined
+    return (JSON.parse(readRegularTextSync(launchFilePath(dir, name))) as T | null) ?? undefined
   } catch {
     return undefined // absent or damaged: neither says anything about the launch
   }

@@ -3,14 +3,15 @@
  * monotonic clock. The file's timestamp is compared but never interpreted, so a jump of the wall clock neither ends an
  * agent nor keeps it running.
  */
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
+import { readRegularSync } from '../platform/regular-file.ts'
 
 const readableBytes = 4096
 
 const stateOf = (path: string): string | undefined => {
   try {
     const { mtimeNs, size, ino } = statSync(path, { bigint: true })
-    return `${mtimeNs} ${size} ${ino} ${size <= readableBytes ? readFileSync(path, 'latin1') : ''}`
+    return `${mtimeNs} ${size} ${ino} ${size <= readableBytes ? readRegularSync(path).toString('latin1') : ''}`
   } catch {
     return undefined // absent is no change, so the last known state stays
   }

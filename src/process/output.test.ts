@@ -7,6 +7,7 @@ import { createOutput } from './output.ts'
 import { createRedactor } from './redact.ts'
 import { createSegmentLog } from './segment-log.ts'
 import { readSegments } from './tail.ts'
+import { samples } from '../../test/support/samples.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'unstuck-output-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -89,6 +90,6 @@ test('a log drops whole segments from the middle and stays within its bound', ()
       if (gaps === 0) expect(seen).toEqual(all)
       else expect([seen[0], seen.at(-1)]).toEqual([all[0], all.at(-1)])
     }),
-    { numRuns: 40 },
+    { numRuns: samples(40) },
   )
 })

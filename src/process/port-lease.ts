@@ -4,11 +4,12 @@
  * engine is dead and no process carries the run's marker.
  */
 import { createHash } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { linkSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { createServer } from 'node:net'
 import { z } from 'zod'
+import { readRegularTextSync } from '../platform/regular-file.ts'
 import { ephemeralPorts } from '../platform/tcp-ports.ts'
 import { identityOf, livenessOf, processesWithEnvironment } from '../platform/process.ts'
 import { markerName } from './find.ts'
@@ -31,7 +32,7 @@ const rangeOf = (first: number): PortLease => ({ first, last: first + portsPerLe
 
 const textOf = (path: string): string => {
   try {
-    return readFileSync(path, 'utf8')
+    return readRegularTextSync(path)
   } catch {
     return '' // released meanwhile
   }

@@ -1,6 +1,7 @@
 /** Resolves the program of a command line as the operating system would. */
-import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, readSync, statSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
+import { openRegularSync } from '../platform/regular-file.ts'
 import { commandWithMark } from '../platform/mark.ts'
 
 export interface ProgramContext {
@@ -34,7 +35,7 @@ const firstLineBytes = 256
 /** False only for a script whose first line names an interpreter that does not exist. */
 const hasInterpreter = (path: string): boolean => {
   try {
-    const file = openSync(path, 'r')
+    const file = openRegularSync(path)
     const bytes = Buffer.alloc(firstLineBytes)
     const read = readSync(file, bytes)
     closeSync(file)

@@ -53,11 +53,39 @@ describe('token shapes', () => {
     `AGE-SECRET-KEY-1${'QPZ3'.repeat(14)}QQ`,
     `xai-${'aB3d'.repeat(20)}`,
     jwt,
+    ['https://hooks.', 'slack.com/services/T0123ABCD/B0123ABCD/', 'aB3d'.repeat(6)].join(''),
+    ['https://discord', '.com/api/webhooks/123456789012345678/', 'aB3_'.repeat(17)].join(''),
+    ['123456789', ':AA', 'aB3'.repeat(11)].join(''),
+    ['S', 'K', '0a1b'.repeat(8)].join(''),
+    ['shp', 'at_', '0a1b'.repeat(8)].join(''),
+    ['lin', '_api_', 'aB3d'.repeat(10)].join(''),
   ])('%s is removed wherever it stands', (token) => {
     expect(clean(`${token}\n`)).toBe('[redacted]\n')
     expect(clean(`a=${token}, b\n`)).toBe('a=[redacted], b\n')
     expect(clean(`${JSON.stringify({ text: `one\n${token}\ntwo` })}\n`)).toBe('{"text":"one\\n[redacted]\\ntwo"}\n')
     expect(clean(`\u001b[32m${token}\u001b[0m\n`)).toBe('\u001b[32m[redacted]\u001b[0m\n')
+  })
+
+  test.each([
+    ['password', 'hunter2-hunter2'],
+    ['DB_PASSWORD', 'correct.horse.battery'],
+    ['aws_secret_access_key', 'aB3d'.repeat(10)],
+    ['TWILIO_AUTH_TOKEN', '0a1b'.repeat(8)],
+  ])('beside the name %s go, and name, quotes and JSON stay', (name, secret) => {
+    expect(clean(`${name} = "${secret}"\n`)).toBe(`${name} = "[redacted]"\n`)
+    const line = JSON.stringify({ [name]: secret, text: `${name}: '${secret}', ${JSON.stringify({ [name]: secret })}` })
+    expect(JSON.parse(clean(`${line}\n`))).toEqual({
+      [name]: '[redacted]',
+      text: `${name}: '[redacted]', ${JSON.stringify({ [name]: '[redacted]' })}`,
+    })
+  })
+
+  test('of AWS beside its access key and of Azure in a connection string go', () => {
+    const [aws, azure] = ['aB3d'.repeat(10), `${'aB3d'.repeat(21)}aB==`]
+    expect(clean(`AKIAIOSFODNN7EXAMPLE,${aws}\n`)).not.toContain(aws)
+    expect(clean(`AccountName=a;AccountKey=${azure};EndpointSuffix=b\n`)).toBe(
+      'AccountName=a;AccountKey=[redacted];EndpointSuffix=b\n',
+    )
   })
 
   test('in an authorization header or in a URL go, the rest stays', () => {
@@ -70,6 +98,9 @@ describe('token shapes', () => {
     'http://localhost:3000/@scope/name',
     'bearer of bad news',
     'risk-management-committee',
+    'password: "required"',
+    'the password = of the user',
+    'secretKey = aKeyOfTheTable',
   ])('leave "%s" alone', (text) => expect(clean(`${text}\n`)).toBe(`${text}\n`))
 })
 
@@ -110,6 +141,13 @@ describe('hostile text', () => {
     'AGE-SECRET-KEY-1',
     ':_auth=',
     'xoxb-',
+    'password="',
+    'password="a1',
+    'secret_key=aaaa',
+    'AKIAIOSFODNN7EXAMPLE ',
+    'AccountKey=',
+    'https://hooks.slack.com/services/',
+    '12345678:AA',
     '\\nsk-a',
     '[0;m',
   ])('repeating "%s" over a megabyte takes no more than linear time', (piece) => {

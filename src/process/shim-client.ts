@@ -5,8 +5,9 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
+import { readRegularTextSync } from '../platform/regular-file.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { livenessOf, type ProcessIdentity } from '../platform/process.ts'
 import type { ExitRecord, LaunchSpec, LaunchState, Shim, StopCause } from './shim-protocol.ts'
@@ -74,7 +75,7 @@ const makeFolder = (dir: string, spec: LaunchSpec): void => {
 
 const lastWords = (dir: string): string => {
   try {
-    return readFileSync(launchFilePath(dir, 'shim.log'), 'utf8').trim().slice(-500)
+    return readRegularTextSync(launchFilePath(dir, 'shim.log')).trim().slice(-500)
   } catch {
     return '' // no log, so there is nothing to add to the message
   }

@@ -2,8 +2,9 @@
  * Reads the segmented logs of a launch. Offsets count the bytes of the whole redacted stream, so a reader can stop and continue
  * from a stored offset in another process. It returns complete lines only; what the bounded log dropped is reported as a gap.
  */
-import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
+import { closeSync, fstatSync, readdirSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { openRegularSync } from '../platform/regular-file.ts'
 import type { OutputStream } from './shim-protocol.ts'
 import { createOverCheck } from './shim-client.ts'
 import { segmentName } from './segment-log.ts'
@@ -50,7 +51,7 @@ const readLines = (file: number, from: number, size: number): Buffer => {
 const readSegment = (path: string, from: number): { bytes: Buffer; exhausted: boolean } | undefined => {
   let file: number
   try {
-    file = openSync(path, 'r')
+    file = openRegularSync(path)
   } catch {
     return undefined // dropped between the listing and now
   }

@@ -6,6 +6,7 @@ import type { Evidence, ObservedDenial, ObservedStall } from './evidence.ts'
 import { nextStep, playbooks, totalBudget, type LadderSettings, type LadderStep } from './ladder.ts'
 import { actionKeyOf, type Action, type PastRecovery } from './playbook.ts'
 import { transientDelayMs, quotaWait } from './playbooks/provider.ts'
+import { samples } from '../../test/support/samples.ts'
 
 const policy: LadderSettings = {
   playbooks,
@@ -590,7 +591,7 @@ describe('any sequence of failures', () => {
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: samples(300) },
     )
   })
 })

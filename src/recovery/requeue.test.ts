@@ -11,6 +11,7 @@ import {
   type RequeueLimits,
 } from './requeue.ts'
 import type { FailedRun } from './requeue/repetition.ts'
+import { samples } from '../../test/support/samples.ts'
 
 const limits: RequeueLimits = {
   ...{ maxRetries: -1, inPlaceLimit: 5, sameFailureLimit: 4, suppressionLimit: 2, reworkDepth: 2 },
@@ -377,7 +378,7 @@ it('every sequence of failures ends in a question or a cancelled task', () => {
       const { kind } = play(failures, {}, own)
       expect(['ask', 'cancel']).toContain(kind)
     }),
-    { numRuns: 500 },
+    { numRuns: samples(500) },
   )
 })
 
@@ -393,6 +394,6 @@ it('the counts of the causes are independent: requeues of other causes change no
       const mine: readonly string[] = own[failureCode as keyof typeof own] ?? ['suppressed']
       expect(decision(rows)).toEqual(decision(rows.filter((cause) => mine.includes(cause))))
     }),
-    { numRuns: 300 },
+    { numRuns: samples(300) },
   )
 })

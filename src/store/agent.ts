@@ -2,7 +2,7 @@
  * All statements on agents, the executor slots of the engines. Their states are read from the view `agent_view`, which
  * derives them; no statement writes a state.
  */
-import type { Agent, AgentState } from '../domain/agent.ts'
+import type { Agent } from '../domain/agent.ts'
 import { fromRow, json, firstRow, sql, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
@@ -49,16 +49,13 @@ export const recordOffline = async (
   if (agents.length > 0) await appendEvent(tx, { type: 'agent.offline', payload: { agents, engine, evidence } })
 }
 
-/**
- * For an agent whose lease was removed in this transaction: renews its heartbeat, or records that it is offline if
- * only the lease kept it in service.
- */
+/** For an agent whose lease was removed in this transaction: records that it is offline if only the lease kept it in service. */
 export const releaseAgent = async (tx: Queryable, id: string): Promise<void> => {
-  const row = await firstRow<{ engine_id: string | null; gone: boolean; state: AgentState }>(
+  const row = await firstRow<{ engine_id: string | null; gone: boolean }>(
     tx,
-    sql`update agent set heartbeat_at = unstuck_now() where id = ${id} returning engine_id, gone_at is not null as gone,
-      (select derived.state from agent_view as derived where derived.id = agent.id) as state`,
+    sql`select agent.engine_id, agent.gone_at is not null as gone from agent join agent_view as derived on derived.id = agent.id
+    where agent.id = ${id} and derived.state = 'offline'`,
   )
-  if (row?.state !== 'offline') return
-  await recordOffline(tx, [id], row.engine_id, row.gone ? 'its slot is gone' : 'its engine is offline')
+  if (row !== undefined)
+    await recordOffline(tx, [id], row.engine_id, row.gone ? 'its slot is gone' : 'its engine is offline')
 }

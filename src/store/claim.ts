@@ -7,9 +7,7 @@ import { mustTransition } from '../domain/flow.ts'
 import { keepAliveMs, type Lease } from '../domain/lease.ts'
 import { freshRun, runFlow, type Run } from '../domain/run.ts'
 import { taskFlow, type Task } from '../domain/task.ts'
-import { fromRow, json, firstRow, sql, type Queryable } from './db.ts'
-import { appendEvent } from './event.ts'
-import { readRun } from './run.ts'
+import { fromRow, json, firstRow, sql, type Queryable, type Sql } from './db.ts'
 import { readTask } from './task.ts'
 
 export interface ClaimRequest {
@@ -29,22 +27,6 @@ export interface Claim {
   lease: Lease
 }
 
-interface Claimer {
-  id: string
-  role: string
-  engineId: string | null
-}
-
-/** The agent, if it is idle and its engine is online. */
-const claimerOf = async (tx: Queryable, agentId: string): Promise<Claimer | undefined> => {
-  const row = await firstRow<object>(
-    tx,
-    sql`select agent.id, agent.role, agent.engine_id from agent_view as agent left join engine on engine.id = agent.engine_id
-    where agent.id = ${agentId} and agent.state = 'idle' and (engine.id is null or engine.state = 'online')`,
-  )
-  return row === undefined ? undefined : fromRow<Claimer>(row)
-}
-
 /** Tasks and lanes that this claim has already tried in vain. */
 interface Closed {
   tasks: string[]
@@ -62,25 +44,27 @@ const startable = ({ harnesses, standIns }: ClaimRequest) => ({
 export const isTaskReady = async (db: Queryable): Promise<boolean> =>
   (await firstRow(db, sql`select 1 from task where state = 'queued' and ready limit 1`)) !== undefined
 
-/** The first ready task in the queue that this agent can run and whose areas are free. */
-const candidateFor = (
-  tx: Queryable,
-  { role, engineId }: Claimer,
-  request: ClaimRequest,
-  closed: Closed,
-): Promise<object | undefined> => {
+/**
+ * The first ready task in the queue that this agent can run and whose areas are free, locked. None, unless the agent is idle and its engine
+ * online.
+ */
+const candidateFor = async (tx: Queryable, request: ClaimRequest, closed: Closed): Promise<Task | undefined> => {
   const { any, listed, replaced } = startable(request)
-  return firstRow<object>(
+  const row = await firstRow<object>(
     tx,
-    sql`select * from task where state = 'queued' and ready
-      and (role = ${role} or (${role} = 'worker' and role in ('worker', 'tester', 'docser', 'judge')))
+    sql`with claimer as materialized (
+      select agent.role, agent.engine_id from agent_view as agent left join engine on engine.id = agent.engine_id
+      where agent.id = ${request.agentId} and agent.state = 'idle' and (engine.id is null or engine.state = 'online'))
+    select task.* from claimer, task where task.state = 'queued' and ready
+      and (task.role = claimer.role or (claimer.role = 'worker' and task.role in ('worker', 'tester', 'docser', 'judge')))
       and (${any}::boolean or ${listed}::jsonb ? harness or (model is null and ${replaced}::jsonb ? harness)
         or taken_over ->> 'givenBack' = 'true' or review is not null)
-      and (engine_id is null or engine_id = ${engineId})
+      and (task.engine_id is null or task.engine_id = claimer.engine_id)
       and not ${json(closed.lanes)}::jsonb ? lane and not ${json(closed.tasks)}::jsonb ? id
       and (span is null or not exists (select 1 from area_hold where area_hold.span && task.span))
-    order by rank, id limit 1 for update skip locked`,
+    order by rank, id limit 1 for update of task skip locked`,
   )
+  return row === undefined ? undefined : readTask(row)
 }
 
 interface LaneCount {
@@ -91,118 +75,103 @@ interface LaneCount {
 }
 
 /** Claims in lanes other than `feature` are serialised, because each counts the slots that the others have taken. */
-const countLane = async (tx: Queryable, lane: string, claimer: Claimer, request: ClaimRequest): Promise<LaneCount> => {
-  await tx.query(sql`select pg_advisory_xact_lock(hashtextextended('unstuck lanes ' || current_schema(), 0))`)
+const countLane = async (tx: Queryable, lane: string, request: ClaimRequest): Promise<LaneCount> => {
+  const lock = sql`select pg_advisory_xact_lock(hashtextextended('unstuck lanes ' || current_schema(), 0))`
   const { any, listed, replaced } = startable(request)
-  const row = await firstRow<object>(
-    tx,
-    sql`select
+  const count = sql`select
       (select coalesce(jsonb_agg(lane_slot), '[]') from lease where lane = ${lane} and lane_slot is not null) as taken,
       (select count(*)::int from lease where lane = 'feature') as features,
       exists (select 1 from task where state = 'queued' and ready and lane = 'feature'
         and (${any}::boolean or ${listed}::jsonb ? harness or (model is null and ${replaced}::jsonb ? harness))) as features_wait,
-      (select count(*)::int from agent_view where state = 'idle' and engine_id is not distinct from ${claimer.engineId}) as idle`,
-  )
+      (select count(*)::int from agent_view where state = 'idle'
+        and engine_id is not distinct from (select engine_id from agent where id = ${request.agentId})) as idle`
+  const [, row] = await Promise.all([tx.query(lock), firstRow<object>(tx, count)])
   return fromRow<LaneCount>(row ?? {})
 }
 
-/** Takes the areas of a task. They outlive its lease and are released when its work is merged or given up. */
-const holdAreas = async (tx: Queryable, task: Task): Promise<boolean> => {
-  if (task.areas.length === 0) return true
-  const row = await firstRow<object>(
-    tx,
-    sql`insert into area_hold (task_id, span) select id, span from task where id = ${task.id}
-    on conflict do nothing returning task_id`,
-  )
-  return row !== undefined
+/** What the claim's statement returns besides the columns of the run. */
+const notOfRun = new Set(['held', 'leased', 'expires_at', 'task_version', 'task_changed_at'])
+
+interface TakenRow {
+  /** Whether this claim got the areas of the task. */
+  held: boolean
+  /** Whether it got the lease. */
+  leased: boolean
+  /** Of the run; null = another claim got the areas, the lease or its slot first. */
+  id: string | null
+  expires_at: Date
+  task_version: number
+  task_changed_at: Date
 }
 
-/** Takes the areas of a task, then its lease with its slot of the lane. Undefined = another claim took one of them first. */
-const takeLease = async (
-  tx: Queryable,
-  task: Task,
-  request: ClaimRequest,
-  slot: number,
-): Promise<object | undefined> => {
-  if (!(await holdAreas(tx, task))) return undefined
-  const lease = await firstRow<object>(
-    tx,
-    sql`insert into lease (task_id, run_id, agent_id, epoch, expires_at, lane, lane_slot)
-    values (${task.id}, ${request.runId}, ${request.agentId}, ${task.epoch + 1},
-      unstuck_now() + make_interval(secs => ${request.ttlSeconds}::float8), ${task.lane}, ${slot === 0 ? null : slot}::integer)
-    on conflict do nothing returning task_id, run_id, agent_id, epoch, expires_at`,
-  )
-  if (lease === undefined) await tx.query(sql`delete from area_hold where task_id = ${task.id}`)
-  return lease
+/** The harness that the task runs with. */
+const harnessFor = ({ harness }: Task, { harnesses = [harness], standIns = {} }: ClaimRequest): string =>
+  harnesses.includes(harness) ? harness : (standIns[harness] ?? harness)
+
+const eventsOf = (task: Task, harness: string, { agentId, ttlSeconds }: ClaimRequest) => ({
+  claimed: { from: 'queued', to: 'running', agent: agentId, epoch: task.epoch + 1 },
+  started: {
+    harness,
+    ...(harness === task.harness ? {} : { insteadOf: task.harness }),
+    keepAliveMs: keepAliveMs(ttlSeconds),
+  },
+})
+
+/**
+ * Takes the areas of a task, its lease with its slot of the lane, the task itself and a run, and records that. Each step needs the row of
+ * the one before it, so a lost race for the areas or the lease leaves task and runs as they are. Areas outlive the lease: they are freed
+ * when the work is merged or given up.
+ */
+const takeStatement = (task: Task, request: ClaimRequest, slot: number): Sql => {
+  const { agentId, runId, ttlSeconds } = request
+  const harness = harnessFor(task, request)
+  const events = eventsOf(task, harness, request)
+  const [move, birth] = [mustTransition(taskFlow, task.status, 'claimed'), mustTransition(runFlow, '', 'claimed')]
+  return sql`with held as (
+      insert into area_hold (task_id, span) select id, span from task where id = ${task.id} and span is not null
+      on conflict do nothing returning task_id),
+    leased as (
+      insert into lease (task_id, run_id, agent_id, epoch, expires_at, lane, lane_slot)
+      select id, ${runId}, ${agentId}, epoch + 1, unstuck_now() + make_interval(secs => ${ttlSeconds}::float8), lane, ${slot === 0 ? null : slot}::integer
+      from task where id = ${task.id} and (span is null or id in (select task_id from held))
+      on conflict do nothing returning task_id, expires_at),
+    started as (
+      update task set state = ${move.to}, epoch = epoch + 1, retry = null, retry_at = null,
+        harness = ${harness}, version = version + 1, changed_at = unstuck_now()
+      from leased where task.id = leased.task_id and task.version = ${task.version} returning task.id, goal_id, task.epoch, harness, version, changed_at, leased.expires_at),
+    begun as (
+      insert into run (id, task_id, goal_id, number, epoch, agent_id, harness, state, phase, launches, spend)
+      select ${runId}, id, goal_id, (select coalesce(max(number), 0) + 1 from run where task_id = started.id), epoch, ${agentId}, harness,
+        ${birth.to}, ${freshRun.phase}, ${json(freshRun.launches)}::jsonb, ${json(freshRun.spend)}::jsonb
+      from started returning *),
+    recorded as (
+      insert into event (type, goal_id, task_id, run_id, payload)
+      select ${move.event}, goal_id, task_id, id, ${json(events.claimed)}::jsonb from begun union all
+      select ${birth.event}, goal_id, task_id, id, jsonb_build_object('number', number) || ${json(events.started)}::jsonb from begun
+      returning pg_notify(current_schema()::text, current_setting('application_name')))
+    select exists (select from held) as held, exists (select from leased) as leased, started.expires_at, started.version as task_version, started.changed_at as task_changed_at, begun.*
+    from (values (1)) as always left join begun on true left join started on true`
 }
 
-interface Chosen {
-  task: Task
-  lease: Lease
-}
-
-/** Tries the tasks in the order of the queue until a lease is taken; undefined = there is none for this agent. */
-const chooseTask = async (tx: Queryable, claimer: Claimer, request: ClaimRequest): Promise<Chosen | undefined> => {
-  for (const closed: Closed = { tasks: [], lanes: [] }; ;) {
-    const candidate = await candidateFor(tx, claimer, request, closed)
-    if (candidate === undefined) return undefined
-    const task = readTask(candidate)
-    const limits = request.lanes ?? defaultLanes
-    const slot =
-      task.lane === 'feature' ? 0 : laneSlot(task.lane, limits, await countLane(tx, task.lane, claimer, request))
-    if (slot === undefined) {
-      closed.lanes.push(task.lane)
-      continue
-    }
-    const lease = await takeLease(tx, task, request, slot)
-    if (lease !== undefined) return { task, lease: fromRow<Lease>(lease) }
-    closed.tasks.push(task.id)
+const readClaim = (row: TakenRow, queued: Task): Claim | undefined => {
+  // The candidate has been locked since it was chosen, so this is a bug; throwing rolls the whole claim back.
+  if (row.id === null && row.leased) throw new Error(`task ${queued.id} changed while it was claimed`)
+  if (row.id === null) return undefined
+  const run = fromRow<Run>(row, notOfRun)
+  const { epoch, harness, agentId } = run
+  const changed = { epoch, harness, retry: null, version: row.task_version, changedAt: row.task_changed_at }
+  return {
+    task: { ...queued, status: 'running', ...changed },
+    run,
+    lease: { taskId: queued.id, runId: run.id, agentId, epoch, expiresAt: row.expires_at },
   }
 }
 
-/** Moves a chosen task to `running`. */
-const startTask = async (tx: Queryable, queued: Task, request: ClaimRequest): Promise<Task> => {
-  const { harnesses = [queued.harness], standIns = {} } = request
-  const harness = harnesses.includes(queued.harness) ? queued.harness : (standIns[queued.harness] ?? queued.harness)
-  const row = await firstRow<object>(
-    tx,
-    sql`update task set state = ${mustTransition(taskFlow, queued.status, 'claimed').to}, epoch = epoch + 1, retry = null, retry_at = null,
-      harness = ${harness}, version = version + 1, changed_at = unstuck_now()
-    where id = ${queued.id} and version = ${queued.version} returning *`,
-  )
-  // The candidate has been locked since it was chosen, so this is a bug; throwing rolls the whole claim back.
-  if (row === undefined) throw new Error(`task ${queued.id} changed while it was claimed`)
-  return readTask(row)
-}
-
-const insertRun = async (tx: Queryable, task: Task, { runId, agentId }: ClaimRequest): Promise<Run> => {
-  const row = await firstRow<object>(
-    tx,
-    sql`insert into run (id, task_id, goal_id, number, epoch, agent_id, harness, state, phase, launches, spend)
-    select ${runId}, ${task.id}, ${task.goalId}, coalesce(max(number), 0) + 1, ${task.epoch}::integer, ${agentId}, ${task.harness},
-      'running', ${freshRun.phase}, ${json(freshRun.launches)}::jsonb, ${json(freshRun.spend)}::jsonb
-    from run where task_id = ${task.id} returning *`,
-  )
-  return readRun(row ?? {})
-}
-
-const recordClaim = async (tx: Queryable, { task, run }: Claim, wanted: string, ttlSeconds: number): Promise<void> => {
-  const ids = { goalId: task.goalId, taskId: task.id, runId: run.id }
-  await appendEvent(tx, {
-    type: 'task.claimed',
-    ...ids,
-    payload: { from: 'queued', to: 'running', agent: run.agentId, epoch: task.epoch },
-  })
-  await appendEvent(tx, {
-    type: mustTransition(runFlow, '', 'claimed').event,
-    ...ids,
-    payload: {
-      number: run.number,
-      harness: run.harness,
-      ...(run.harness === wanted ? {} : { insteadOf: wanted }),
-      keepAliveMs: keepAliveMs(ttlSeconds),
-    },
-  })
+const take = async (tx: Queryable, task: Task, request: ClaimRequest, slot: number): Promise<Claim | undefined> => {
+  const row = await firstRow<TakenRow>(tx, takeStatement(task, request, slot))
+  const claim = row === undefined ? undefined : readClaim(row, task)
+  if (claim === undefined && row?.held === true) await tx.query(sql`delete from area_hold where task_id = ${task.id}`)
+  return claim
 }
 
 /**
@@ -210,13 +179,14 @@ const recordClaim = async (tx: Queryable, { task, run }: Claim, wanted: string, 
  * the caller's transaction. Reads one partial index, so the cost does not grow with the tasks that have ended.
  */
 export const claimTask = async (tx: Queryable, request: ClaimRequest): Promise<Claim | undefined> => {
-  const claimer = await claimerOf(tx, request.agentId)
-  const chosen = claimer === undefined ? undefined : await chooseTask(tx, claimer, request)
-  if (chosen === undefined) return undefined
-  const task = await startTask(tx, chosen.task, request)
-  const run = await insertRun(tx, task, request)
-  await tx.query(sql`update agent set heartbeat_at = unstuck_now() where id = ${request.agentId}`)
-  const claim = { task, run, lease: chosen.lease }
-  await recordClaim(tx, claim, chosen.task.harness, request.ttlSeconds)
-  return claim
+  for (const closed: Closed = { tasks: [], lanes: [] }; ;) {
+    const task = await candidateFor(tx, request, closed)
+    if (task === undefined) return undefined
+    const limits = request.lanes ?? defaultLanes
+    const slot = task.lane === 'feature' ? 0 : laneSlot(task.lane, limits, await countLane(tx, task.lane, request))
+    const claim = slot === undefined ? undefined : await take(tx, task, request, slot)
+    if (claim !== undefined) return claim
+    if (slot === undefined) closed.lanes.push(task.lane)
+    else closed.tasks.push(task.id)
+  }
 }

@@ -1,6 +1,5 @@
 /**
- * The only access to SQL. Statements are written in PostgreSQL's dialect with bound values; PGlite and PostgreSQL
- * implement the same interface. Agent output is never stored here: it stays in files.
+ * The only access to SQL. Statements are PostgreSQL's, with bound values. Agent output is never stored here: it stays in files.
  */
 
 export interface Sql {
@@ -19,6 +18,8 @@ export interface Db extends Queryable {
   script(text: string): Promise<void>
   /** Whether this process is the leader at this moment. Absent = no other process shares the store. */
   isLeader?: () => boolean
+  /** The server's processes that serve our connections. Absent = the server is not this user's own. */
+  backends?: () => ReadonlySet<number>
   close(): Promise<void>
 }
 
@@ -59,8 +60,9 @@ export const firstRow = async <Row>(db: Queryable, statement: Sql): Promise<Row 
   (await db.query<Row>(statement))[0]
 
 /**
- * Whether there is such a row, as an expression. `exists` is planned for a row that is found soon: where there is none, and the store has no
- * statistics (PGlite gathers none by itself), it reads the whole table instead of the index.
+ * Whether there is such a row, as an expression. PostgreSQL plans `exists` for a row that is found soon: where there is none, and the store
+ * has no statistics yet, it reads the whole table instead of the index. A new store has none until autovacuum has looked at it, which is after
+ * a minute, and that of a server without autovacuum never has.
  */
 export const isThere = (from: string, where: string): string => `(select count(*) from ${from} where ${where}) > 0`
 

@@ -1,5 +1,5 @@
 /** Events, written in the same transaction as the change they describe. Append-only. */
-import { fromRow, json, firstRow, sql, type Queryable } from './db.ts'
+import { fromRow, json, firstRow, sql, type Queryable, type Sql } from './db.ts'
 
 export interface NewEvent {
   type: string
@@ -29,6 +29,37 @@ export const appendEvent = async (db: Queryable, event: NewEvent): Promise<void>
     values (${event.type}, ${event.goalId ?? null}, ${event.taskId ?? null}, ${event.runId ?? null}, ${json(event.payload ?? {})}::jsonb)
     returning pg_notify(current_schema()::text, current_setting('application_name'))`)
 }
+
+/** Texts of `recording`, by the texts that they are made of. */
+const recordingTexts = new Map<string, string>()
+
+const recordingText = ({ text, values }: Sql, also: string): string => {
+  const key = `${also}\n${text}`
+  const known = recordingTexts.get(key)
+  if (known !== undefined) return known
+  const at = (index: number): string => `$${values.length + index}`
+  const made = `with changed as (${text}), ${also}
+    recorded as (
+      insert into event (type, goal_id, task_id, run_id, payload)
+      select ${at(1)}::text, ${at(2)}::text, ${at(3)}::text, ${at(4)}::text, ${at(5)}::jsonb from changed
+      returning pg_notify(current_schema()::text, current_setting('application_name')))
+    select * from changed`
+  recordingTexts.set(key, made)
+  return made
+}
+
+/**
+ * One statement that makes a change, which returns its row, and records the event of it. Without a changed row there is no event, so other
+ * statements can be sent before it is known whether there is one. `also` are more `with` queries, which follow from the row in `changed`
+ * and do not see the change itself in its table.
+ */
+export const recording = (change: Sql, event: NewEvent, also = ''): Sql => ({
+  text: recordingText(change, also),
+  values: [
+    ...change.values,
+    ...[event.type, event.goalId ?? null, event.taskId ?? null, event.runId ?? null, json(event.payload ?? {})],
+  ],
+})
 
 /** Events of a type in the last day: how many, and the last one. */
 export const countOfDay = async (
@@ -65,7 +96,9 @@ export const stableUpTo = async (db: Queryable, after = 0): Promise<number> => {
   if (last <= after) return last
   const writing = await firstRow(
     db,
-    sql`select 1 from pg_locks where relation = 'event'::regclass and mode = 'RowExclusiveLock' and pid <> pg_backend_pid() limit 1`,
+    // Databases that were copied from one have tables of the same number.
+    sql`select 1 from pg_locks where relation = 'event'::regclass and database = (select oid from pg_database where datname = current_database())
+      and mode = 'RowExclusiveLock' and pid <> pg_backend_pid() limit 1`,
   )
   if (writing === undefined) return last
   const hole = await firstRow<{ before: number | null }>(

@@ -166,14 +166,24 @@ export const lockGoal = async (db: Queryable, goalId: string): Promise<void> => 
 }
 
 /**
- * Frees the areas of tasks that neither run nor are about to be merged. A paused goal merges nothing, and other goals
- * must not wait until a person resumes it.
+ * Whether a task neither runs nor is about to be merged, so that its areas are free. A paused goal merges nothing, and other goals must
+ * not wait until a person resumes it.
  */
-export const freeAreas = async (db: Queryable, goalId: string): Promise<void> => {
-  await db.query(sql`
-    delete from area_hold using task, goal where task.id = area_hold.task_id and goal.id = task.goal_id and goal.id = ${goalId}
-      and task.state <> 'running' and not (task.block_reason is not distinct from 'awaiting_judge' and goal.state = 'active')`)
+const needsNoAreas = (task: 'task' | 'changed'): string =>
+  `${task}.state <> 'running' and not (${task}.block_reason is not distinct from 'awaiting_judge' and goal.state = 'active')`
+
+/** Frees the areas of all tasks of a goal that do not need them. */
+const freeAreas = async (db: Queryable, goalId: string): Promise<void> => {
+  await db.query({
+    text: `delete from area_hold using task, goal where task.id = area_hold.task_id and goal.id = task.goal_id and goal.id = $1
+      and ${needsNoAreas('task')}`,
+    values: [goalId],
+  })
 }
+
+/** For `recording`: frees the areas of a task that does not need them in its new state. */
+export const freeAreasOfChanged = `freed as (delete from area_hold using changed, goal
+  where area_hold.task_id = changed.id and goal.id = changed.goal_id and ${needsNoAreas('changed')}),`
 
 /**
  * Recomputes which tasks are ready. Readiness is stored, so that a claim reads one partial index. The caller's

@@ -1,52 +1,48 @@
 /**
- * Opens the store of one repository: first the owner lock, then the data, then the migrations. Without a database URL
- * it is the embedded store. The choice is remembered in the state folder: an engine started without the URL must not
- * begin a second, empty store.
+ * Opens the store of one repository: a schema on the user's own server, or on the one that a database URL names. The choice is remembered in
+ * the state folder: an engine started without the URL must not begin a second, empty store.
  */
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { basename, dirname, join } from 'node:path'
 import { AppError } from '../errors.ts'
-import type { Db } from './db.ts'
-import { ownerOf, takeOwnerLock, type OwnerLock } from './lock.ts'
+import { firstRow, type Db } from './db.ts'
 import { checkSchema, migrate } from './migrate.ts'
-import { openPglite, type PgliteDb } from './pglite.ts'
-import type { DatabaseLocation } from './postgres-location.ts'
-import { loadTemplate } from './template.ts'
+import { openPostgres } from './postgres.ts'
+import { embeddedLocation, type DatabaseLocation } from './postgres-location.ts'
+import { exclusiveKey } from './postgres-session.ts'
+import { serverOf, type DatabaseRole } from './server/embedded-server.ts'
 
 export interface StorePaths {
   /** `$UNSTUCK_HOME/<repo id>` */
   stateDir: string
-  cacheDir: string
-  /** PostgreSQL instead of the embedded store; absent = embedded. */
+  environment: NodeJS.ProcessEnv
+  /** The server of `UNSTUCK_DATABASE_URL`; absent = the embedded server. */
   database?: DatabaseLocation | undefined
   /** Whether to try to become the leader among the engines that share the database. */
   mayLead?: boolean
-  /** Called when another process changed the store (PostgreSQL). */
+  /** Called when another process changed the store. */
   onForeignChange?: (() => void) | undefined
 }
 
-export const lockPathOf = (stateDir: string): string => join(stateDir, 'store.lock')
+/** The file that records that the store is on the user's own server. */
+const embeddedMarkerPath = (stateDir: string): string => join(stateDir, 'store.complete')
 
-/**
- * A first start loads the template and then writes a file next to the data. Data without that file was left by a kill
- * in between and is made from scratch.
- */
-const openData = async (stateDir: string, cacheDir: string): Promise<PgliteDb> => {
-  const dataDir = join(stateDir, 'store')
-  const complete = join(stateDir, 'store.complete')
-  if (existsSync(complete)) return openPglite({ dataDir })
-  rmSync(dataDir, { recursive: true, force: true })
-  const db = await openPglite({ dataDir, template: await loadTemplate(cacheDir) })
-  writeFileSync(complete, '')
-  return db
-}
+/** The file that records that the store is on another server; it contains no URL. */
+const postgresMarkerPath = (stateDir: string): string => join(stateDir, 'store.postgres')
 
-/** The file that records that the store is in PostgreSQL; it contains no URL. */
-export const postgresMarkerPath = (stateDir: string): string => join(stateDir, 'store.postgres')
+/** The last version whose store was a folder of files in the state folder. */
+const lastWithFolder = '0.1.0'
 
-/** Refuses to open an embedded store for a repository whose store is in PostgreSQL. */
+/** Refuses to begin an empty store where there is one already. */
 const checkEmbedded = (stateDir: string): void => {
+  const folder = join(stateDir, 'store')
+  if (existsSync(join(folder, 'PG_VERSION')))
+    throw new AppError(
+      'STORE_VERSION',
+      `the store of this repository was written by Unstuck ${lastWithFolder} (${folder}), which is the last version that reads it; finish its goals with that version, then move the folder away to begin an empty store (nothing was changed)`,
+    )
   if (!existsSync(postgresMarkerPath(stateDir))) return
   throw new AppError(
     'CONFIG_INVALID',
@@ -54,45 +50,9 @@ const checkEmbedded = (stateDir: string): void => {
   )
 }
 
-const openDatabase = async ({
-  stateDir,
-  database,
-  mayLead = false,
-  onForeignChange,
-}: StorePaths): Promise<Db | undefined> => {
-  if (database === undefined) {
-    checkEmbedded(stateDir)
-    return undefined
-  }
-  const { openPostgres } = await import('./postgres.ts')
-  const db = await openPostgres({ location: database, mayLead, onForeignChange })
-  writeFileSync(postgresMarkerPath(stateDir), `schema ${database.schema}\n`, { mode: 0o600 })
-  return db
-}
-
-/** Milliseconds; a command that only reads holds the lock for seconds at most. */
-const readerMs = 30_000
-
-/** Whether a command that only reads has the lock, or had it a moment ago. Any other error stays one, however often it is tried. */
-const isLockOfReader = (error: unknown, path: string): boolean => {
-  if (!(error instanceof AppError) || error.code !== 'STORE_LOCKED') return false
-  const owner = ownerOf(path)
-  return owner === undefined || (owner.liveness === 'alive' && owner.holder.reading === true)
-}
-
-/**
- * An engine that starts while a command reads waits for it, instead of taking it for another engine. The command may also be faster at
- * the lock of an engine that was killed.
- */
-export const lockForEngine = async (path: string, take = takeOwnerLock): Promise<OwnerLock> => {
-  for (const began = performance.now(); performance.now() - began < readerMs; await delay(20)) {
-    try {
-      return take(path)
-    } catch (error) {
-      if (!isLockOfReader(error, path)) throw error
-    }
-  }
-  return take(path)
+const ownLocation = ({ stateDir, environment }: StorePaths, role: DatabaseRole): DatabaseLocation => {
+  checkEmbedded(stateDir)
+  return embeddedLocation(serverOf({ home: dirname(stateDir), environment }), basename(stateDir), role)
 }
 
 const checked = async (db: Db, check: (db: Db) => Promise<void>): Promise<Db> => {
@@ -100,59 +60,47 @@ const checked = async (db: Db, check: (db: Db) => Promise<void>): Promise<Db> =>
     await check(db)
     return db
   } catch (error) {
-    // The database process would keep this one alive, and keep using the data after the lock was released.
+    // Its connections would keep this process alive.
     await db.close()
     throw error
   }
 }
 
-const withLock = (db: Db, lock: OwnerLock): Db => ({
-  ...db,
-  close: async () => {
-    await db.close()
-    lock.release()
-  },
-})
+/** One engine of a repository runs on a host; another host with the same database has a state folder of its own. */
+const engineName = (stateDir: string): string =>
+  createHash('sha256')
+    .update(`${hostname()} ${realpathSync(stateDir)}`)
+    .digest('hex')
 
-const readOnly = 'set session characteristics as transaction read only'
+/** Whether an engine of this state folder is connected to the store. */
+const isEngineConnected = async (db: Db, schema: string, stateDir: string): Promise<boolean> =>
+  (await firstRow(db, {
+    text: `select 1 from pg_locks where locktype = 'advisory' and granted
+      and ((classid::bigint << 32) | objid::bigint) = ${exclusiveKey} limit 1`,
+    values: [schema, engineName(stateDir)],
+  })) !== undefined
 
 /**
- * Opens the store of a repository without a running engine, to read it: nothing is created, migrated or written. A
- * database needs no owner lock, because it allows many readers.
+ * Opens the store of a repository to read it, also while an engine runs: nothing is created, migrated or written.
  */
-export const openForReading = async ({
-  stateDir,
-  database,
-}: Pick<StorePaths, 'stateDir' | 'database'>): Promise<Db> => {
-  if (database !== undefined) {
-    const { openPostgres } = await import('./postgres.ts')
-    return checked(await openPostgres({ location: database, reading: true }), checkSchema)
-  }
-  checkEmbedded(stateDir)
-  const lock = takeOwnerLock(lockPathOf(stateDir), true)
-  try {
-    const db = await openPglite({ dataDir: join(stateDir, 'store') })
-    await checked(db, async () => {
-      await db.script(readOnly)
-      await checkSchema(db)
-    })
-    return withLock(db, lock)
-  } catch (error) {
-    lock.release()
-    throw error
-  }
+export const openForReading = async (paths: StorePaths): Promise<{ db: Db; isEngineGone: boolean }> => {
+  const location = paths.database ?? ownLocation(paths, 'unstuck_reader')
+  const db = await checked(await openPostgres({ location, reading: true }), checkSchema)
+  // A shared database may have engines of other machines.
+  const isEngineGone = location.server !== undefined && !(await isEngineConnected(db, location.schema, paths.stateDir))
+  return { db, isEngineGone }
 }
 
-/** Opens the store for an engine and updates its schema. Throws `STORE_LOCKED` if another process owns it. */
+/** Opens the store for an engine and updates its schema. Throws `STORE_LOCKED` if another engine of this state folder uses it. */
 export const openStore = async (paths: StorePaths): Promise<Db> => {
-  const { stateDir, cacheDir } = paths
+  const { stateDir, database, mayLead = false, onForeignChange } = paths
   mkdirSync(stateDir, { recursive: true, mode: 0o700 })
-  const lock = await lockForEngine(lockPathOf(stateDir))
-  try {
-    const db = (await openDatabase(paths)) ?? (await openData(stateDir, cacheDir))
-    return withLock(await checked(db, migrate), lock)
-  } catch (error) {
-    lock.release()
-    throw error
-  }
+  const location = database ?? ownLocation(paths, 'unstuck')
+  const exclusive = engineName(stateDir)
+  // On a server of the user's own this engine is the only one of the schema: it leads, and nobody else writes.
+  const among = database === undefined ? {} : { mayLead, onForeignChange }
+  const db = await checked(await openPostgres({ location, exclusive, ...among }), migrate)
+  const marker = database === undefined ? embeddedMarkerPath(stateDir) : postgresMarkerPath(stateDir)
+  writeFileSync(marker, `schema ${location.schema}\n`, { mode: 0o600 })
+  return db
 }

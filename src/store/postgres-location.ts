@@ -3,11 +3,15 @@
  * host and database.
  */
 import { AppError, messageOf } from '../errors.ts'
+import type { EmbeddedServer, DatabaseRole } from './server/embedded-server.ts'
 
 /** The part of a database that belongs to one repository. */
 export interface DatabaseLocation {
-  url: string
+  /** Contains the password. Read before each connection: the socket of the embedded server may move when it starts again. */
+  readonly url: string
   schema: string
+  /** The embedded server, which is started if it does not run. Absent = the server of a database URL. */
+  server?: EmbeddedServer
 }
 
 const identifierLimit = 63
@@ -29,7 +33,7 @@ export const parseDatabaseUrl = (url: string, repositoryId: string): DatabaseLoc
   return { url, schema: schemaOf(repositoryId) }
 }
 
-/** The store to use: the database URL in the environment, else the embedded store (undefined). */
+/** The store to use: the database URL in the environment, else the embedded server (undefined). */
 export const configuredDatabase = (
   environment: Record<string, string | undefined>,
   repositoryId: string,
@@ -38,8 +42,24 @@ export const configuredDatabase = (
   return url === '' ? undefined : parseDatabaseUrl(url, repositoryId)
 }
 
+/** The store of a repository on the user's own server. */
+export const embeddedLocation = (
+  server: EmbeddedServer,
+  repositoryId: string,
+  role: DatabaseRole,
+): DatabaseLocation => ({
+  get url() {
+    const url = server.url(role)
+    if (url === undefined) throw new Error('the embedded PostgreSQL has not been started')
+    return url
+  },
+  schema: schemaOf(repositoryId),
+  server,
+})
+
 /** For people and logs, without user and password. */
-export const describeDatabase = ({ url, schema }: DatabaseLocation): string => {
+export const describeDatabase = ({ url, schema, server }: DatabaseLocation): string => {
+  if (server !== undefined) return `of the embedded PostgreSQL, schema ${schema}`
   const { hostname, port, pathname } = new URL(url)
   return `${hostname || 'localhost'}:${port || '5432'}${pathname}, schema ${schema}`
 }
@@ -82,7 +102,7 @@ const textOf = (error: unknown): string => messageOf(error) || codeOf(error) || 
 export const storeUnavailable = (place: DatabaseLocation, error: unknown): AppError =>
   new AppError(
     'STORE_UNAVAILABLE',
-    `the database ${describeDatabase(place)} does not respond (${textOf(error)}); check that the server runs. The engine continues by itself when it responds`,
+    `the database ${describeDatabase(place)} does not respond (${textOf(error)}); ${place.server === undefined ? 'check that the server runs' : '"unstuck doctor" shows its state'}. The engine continues by itself when it responds`,
   )
 
 /** For opening the store: a problem that a person must fix gets an error that says so. */

@@ -6,6 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
 import { backoff } from '../domain/backoff.ts'
+import { AppError } from '../errors.ts'
 import { connectionUrl, isConnectionError, storeUnavailable, type DatabaseLocation } from './postgres-location.ts'
 
 export interface DbSessionOptions {
@@ -19,6 +20,8 @@ export interface DbSessionOptions {
    * listen.
    */
   onForeignChange?: (() => void) | undefined
+  /** Names what only one session at a time may have, such as the engine of a repository on a host; absent = nothing. */
+  exclusive?: string | undefined
 }
 
 export interface DbSession {
@@ -54,6 +57,9 @@ interface State {
  */
 const leadPollMs = 1_000
 
+/** Key of the lock that only one engine of a repository has on a host, of the schema and the name of both. */
+export const exclusiveKey = `hashtextextended('unstuck engine ' || $1::text || ' ' || $2::text, 0)`
+
 /**
  * The schema is passed by name because it may not exist yet: then `current_schema()` is null, and so would be the key
  * of the lock.
@@ -64,6 +70,36 @@ const tryLeadership = async (client: Client, schema: string): Promise<boolean> =
     [schema],
   )
   return rows[0]?.held === true
+}
+
+/** The holder's name contains its process, see `openPostgres`. */
+const holderOf = async (client: Client, schema: string, name: string): Promise<string> => {
+  const { rows } = await client.query<{ name: string }>(
+    `select application_name as name from pg_stat_activity a join pg_locks l on l.pid = a.pid
+    where l.locktype = 'advisory' and l.granted and ((l.classid::bigint << 32) | l.objid::bigint) = ${exclusiveKey}`,
+    [schema, name],
+  )
+  return /-(\d+)$/.exec(rows[0]?.name ?? '')?.[1] ?? 'unknown'
+}
+
+/** Milliseconds: the server notices within a second that a killed client is gone, also in the middle of a statement. */
+const exclusivePatienceMs = 5_000
+
+/** Takes the exclusive lock of a session. Throws STORE_LOCKED if another process keeps it. */
+const takeExclusive = async (client: Client, { location: { schema }, exclusive }: DbSessionOptions): Promise<void> => {
+  if (exclusive === undefined) return
+  for (const began = performance.now(); ; await delay(50)) {
+    const { rows } = await client.query<{ held: boolean }>(`select pg_try_advisory_lock(${exclusiveKey}) as held`, [
+      schema,
+      exclusive,
+    ])
+    if (rows[0]?.held === true) return
+    if (performance.now() - began > exclusivePatienceMs)
+      throw new AppError(
+        'STORE_LOCKED',
+        `process ${await holderOf(client, schema, exclusive)} uses the store of this repository; use that engine ("unstuck status"), or stop it first ("unstuck stop")`,
+      )
+  }
 }
 
 /** Tries to become the leader for as long as the connection lasts. Rejects when the server does not respond. */
@@ -85,6 +121,8 @@ const seekLeadership = async (
 
 /** One connection, from connecting to its end. */
 const hold = async (options: DbSessionOptions, state: State, closing: AbortSignal): Promise<void> => {
+  // The embedded server may have ended since.
+  if (state.attempt > 0 || state.wasConnected) await options.location.server?.start()
   const client = new Client({
     connectionString: connectionUrl(options.location),
     application_name: options.self,
@@ -101,6 +139,7 @@ const hold = async (options: DbSessionOptions, state: State, closing: AbortSigna
   })
   try {
     await client.connect()
+    await takeExclusive(client, options)
     if (options.mayLead) state.leads = await tryLeadership(client, options.location.schema)
     if (options.onForeignChange !== undefined) {
       client.on('notification', ({ payload }) => payload !== options.self && options.onForeignChange?.())

@@ -6,7 +6,7 @@ import { mustTransition } from '../domain/flow.ts'
 import { runFlow, type CheckResult, type ErrorMeta, type Run, type RunState } from '../domain/run.ts'
 import { releaseAgent } from './agent.ts'
 import { fromRow, json, firstRow, sql, stale, StaleError, type MoveResult, type Queryable } from './db.ts'
-import { appendEvent } from './event.ts'
+import { appendEvent, recording } from './event.ts'
 
 export const readRun = (row: object): Run => fromRow<Run>(row)
 
@@ -68,29 +68,23 @@ export type RunProgress = Partial<
  */
 export const saveRun = async (db: Queryable, run: Run, progress: RunProgress): Promise<MoveResult<Run>> => {
   const next = { ...run, ...progress }
-  const row = await firstRow<object>(
-    db,
-    sql`update run set phase = ${next.phase}, base_commit = ${next.baseCommit}, launches = ${json(next.launches)}::jsonb,
+  const update = sql`update run set phase = ${next.phase}, base_commit = ${next.baseCommit}, launches = ${json(next.launches)}::jsonb,
       session_id = ${next.sessionId}, spend = ${json(next.spend)}::jsonb, tree = ${next.tree}, commit = ${next.commit},
       commit_intent = ${next.commitIntent === null ? null : json(next.commitIntent)}::jsonb,
       verdict = ${next.verdict === null ? null : json(next.verdict)}::jsonb, harness = ${next.harness}, reviewed = ${next.reviewed},
       loop = ${next.loop === null ? null : json(next.loop)}::jsonb, version = version + 1
     where id = ${run.id} and version = ${run.version} and state = 'running'
-      and exists (select 1 from lease where lease.run_id = run.id and lease.epoch = ${run.epoch}) returning *`,
-  )
-  if (row === undefined) return stale(`run ${run.id}`)
-  const saved = readRun(row)
-  if (saved.phase !== run.phase) {
-    await appendEvent(db, {
-      type: 'run.phase',
-      goalId: run.goalId,
-      taskId: run.taskId,
-      runId: run.id,
-      payload: { from: run.phase, to: saved.phase },
-    })
-  }
-  return { ok: true, value: saved }
+      and exists (select 1 from lease where lease.run_id = run.id and lease.epoch = ${run.epoch}) returning *`
+  const { goalId, taskId } = run
+  const payload = { from: run.phase, to: next.phase }
+  const isNewPhase = next.phase !== run.phase
+  const event = { type: 'run.phase', goalId, taskId, runId: run.id, payload }
+  const row = await firstRow<object>(db, isNewPhase ? recording(update, event) : update)
+  return row === undefined ? stale(`run ${run.id}`) : { ok: true, value: readRun(row) }
 }
+
+const dropLease = `dropped as (delete from lease using changed
+  where lease.task_id = changed.task_id and lease.run_id = changed.id and lease.epoch = changed.epoch),`
 
 /**
  * Ends a run, its lease and its agent's work in the caller's transaction, which also moves the task. `errorMeta` says
@@ -103,25 +97,18 @@ export const finishRun = async (
   errorMeta: ErrorMeta | null,
 ): Promise<MoveResult<Run>> => {
   const step = mustTransition(runFlow, 'running', trigger)
-  const row = await firstRow<object>(
-    tx,
-    sql`update run set state = ${step.to}, error_meta = ${errorMeta === null ? null : json(errorMeta)}::jsonb, ended_at = unstuck_now(), version = version + 1
-    where id = ${run.id} and epoch = ${run.epoch} and state = 'running' returning *`,
-  )
-  if (row === undefined) return stale(`run ${run.id}`)
-  await tx.query(sql`delete from lease where run_id = ${run.id} and epoch = ${run.epoch}`)
-  await releaseAgent(tx, run.agentId)
-  await appendEvent(tx, {
-    type: step.event,
-    goalId: run.goalId,
-    taskId: run.taskId,
-    runId: run.id,
-    payload:
-      errorMeta === null
-        ? {}
-        : { failureCode: errorMeta.failureCode, message: errorMeta.message, evidence: errorMeta.evidence },
-  })
-  return { ok: true, value: readRun(row) }
+  const change = sql`update run set state = ${step.to}, error_meta = ${errorMeta === null ? null : json(errorMeta)}::jsonb, ended_at = unstuck_now(), version = version + 1
+    where id = ${run.id} and epoch = ${run.epoch} and state = 'running' returning *`
+  const payload =
+    errorMeta === null
+      ? {}
+      : { failureCode: errorMeta.failureCode, message: errorMeta.message, evidence: errorMeta.evidence }
+  const { goalId, taskId } = run
+  const [row] = await Promise.all([
+    firstRow<object>(tx, recording(change, { type: step.event, goalId, taskId, runId: run.id, payload }, dropLease)),
+    releaseAgent(tx, run.agentId),
+  ])
+  return row === undefined ? stale(`run ${run.id}`) : { ok: true, value: readRun(row) }
 }
 
 /** Claims a successful run for judgement; undefined = it was judged before. The verdict is final for this commit. */

@@ -2,37 +2,37 @@
 
 create type area_range as range (subtype = text, collation = "C");
 
-CREATE OR REPLACE FUNCTION public.area_multirange()
+CREATE OR REPLACE FUNCTION area_multirange()
  RETURNS area_multirange
  LANGUAGE internal
  IMMUTABLE PARALLEL SAFE STRICT
 AS $function$multirange_constructor0$function$;
 
-CREATE OR REPLACE FUNCTION public.area_multirange(VARIADIC area_range[])
+CREATE OR REPLACE FUNCTION area_multirange(VARIADIC area_range[])
  RETURNS area_multirange
  LANGUAGE internal
  IMMUTABLE PARALLEL SAFE STRICT
 AS $function$multirange_constructor2$function$;
 
-CREATE OR REPLACE FUNCTION public.area_multirange(area_range)
+CREATE OR REPLACE FUNCTION area_multirange(area_range)
  RETURNS area_multirange
  LANGUAGE internal
  IMMUTABLE PARALLEL SAFE STRICT
 AS $function$multirange_constructor1$function$;
 
-CREATE OR REPLACE FUNCTION public.area_range(text, text)
+CREATE OR REPLACE FUNCTION area_range(text, text)
  RETURNS area_range
  LANGUAGE internal
  IMMUTABLE PARALLEL SAFE
 AS $function$range_constructor2$function$;
 
-CREATE OR REPLACE FUNCTION public.area_range(text, text, text)
+CREATE OR REPLACE FUNCTION area_range(text, text, text)
  RETURNS area_range
  LANGUAGE internal
  IMMUTABLE PARALLEL SAFE
 AS $function$range_constructor3$function$;
 
-CREATE OR REPLACE FUNCTION public.area_spans(areas jsonb)
+CREATE OR REPLACE FUNCTION area_spans(areas jsonb)
  RETURNS area_multirange
  LANGUAGE sql
  IMMUTABLE
@@ -40,7 +40,7 @@ AS $function$
   select range_agg(area_range(area || '/', area || '0')) from jsonb_array_elements_text(areas) as named (area)
 $function$;
 
-CREATE OR REPLACE FUNCTION public.unstuck_now()
+CREATE OR REPLACE FUNCTION unstuck_now()
  RETURNS timestamp with time zone
  LANGUAGE sql
  STABLE
@@ -71,7 +71,7 @@ create table agent (
   constraint agent_pkey PRIMARY KEY (id),
   constraint agent_engine_id_fkey FOREIGN KEY (engine_id) REFERENCES engine(id)
 );
-CREATE INDEX agent_of_engine ON public.agent USING btree (engine_id);
+CREATE INDEX agent_of_engine ON agent USING btree (engine_id);
 
 create table anomaly (
   type text not null,
@@ -143,7 +143,7 @@ create table escalation (
   constraint escalation_kind_check CHECK ((kind = ANY (ARRAY['blocker'::text, 'exhausted'::text, 'budget'::text, 'merge_conflict'::text, 'no_playbook'::text, 'recovery_approval_required'::text, 'recovery_failed'::text, 'recovery_unknown_outcome'::text, 'invalid_proposal'::text, 'agent_question'::text]))),
   constraint escalation_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'approved'::text, 'rejected'::text, 'resolved'::text, 'expired'::text])))
 );
-CREATE UNIQUE INDEX escalation_one_pending_per_task ON public.escalation USING btree (task_id) WHERE (state = 'pending'::text);
+CREATE UNIQUE INDEX escalation_one_pending_per_task ON escalation USING btree (task_id) WHERE (state = 'pending'::text);
 
 create table event (
   id bigint not null generated always as identity,
@@ -155,8 +155,8 @@ create table event (
   payload jsonb not null,
   constraint event_pkey PRIMARY KEY (id)
 );
-CREATE INDEX event_of_goal ON public.event USING btree (goal_id, id);
-CREATE INDEX event_of_task ON public.event USING btree (task_id, id);
+CREATE INDEX event_of_goal ON event USING btree (goal_id, id);
+CREATE INDEX event_of_task ON event USING btree (task_id, id);
 
 create table goal (
   id text not null,
@@ -184,8 +184,8 @@ create table goal (
   constraint goal_repo_mode_check CHECK ((repo_mode = ANY (ARRAY['local'::text, 'direct'::text, 'remote'::text]))),
   constraint goal_state_check CHECK ((state = ANY (ARRAY['planning'::text, 'active'::text, 'paused'::text, 'awaiting_human'::text, 'ready'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 );
-CREATE INDEX goal_live ON public.goal USING btree (created_at) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text, 'cancelled'::text]));
-CREATE INDEX goal_target_check ON public.goal USING btree (ended_at, id) WHERE (((landing -> 'target'::text) ->> 'state'::text) = ANY (ARRAY['pending'::text, 'failed'::text]));
+CREATE INDEX goal_live ON goal USING btree (created_at) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text, 'cancelled'::text]));
+CREATE INDEX goal_target_check ON goal USING btree (ended_at, id) WHERE (((landing -> 'target'::text) ->> 'state'::text) = ANY (ARRAY['pending'::text, 'failed'::text]));
 
 create table goal_export (
   goal_id text not null,
@@ -253,9 +253,9 @@ create table judgement (
   constraint judgement_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'waiting'::text, 'asked'::text, 'decided'::text, 'withdrawn'::text]))),
   constraint judgement_verdict_check CHECK ((verdict = ANY (ARRAY['approve'::text, 'request_changes'::text])))
 );
-CREATE INDEX judgement_of_goal ON public.judgement USING btree (goal_id, number);
-CREATE INDEX judgement_open ON public.judgement USING btree (task_id) WHERE (state = ANY (ARRAY['claimed'::text, 'waiting'::text, 'asked'::text]));
-CREATE INDEX judgement_spent ON public.judgement USING btree (spent_at) WHERE (spent_at IS NOT NULL);
+CREATE INDEX judgement_of_goal ON judgement USING btree (goal_id, number);
+CREATE INDEX judgement_open ON judgement USING btree (task_id) WHERE (state = ANY (ARRAY['claimed'::text, 'waiting'::text, 'asked'::text]));
+CREATE INDEX judgement_spent ON judgement USING btree (spent_at) WHERE (spent_at IS NOT NULL);
 
 create table leader (
   name text not null,
@@ -281,7 +281,7 @@ create table learned_path (
   constraint learned_path_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint learned_path_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id)
 );
-CREATE INDEX learned_path_live ON public.learned_path USING btree (last_seen_at) WHERE (undone_at IS NULL);
+CREATE INDEX learned_path_live ON learned_path USING btree (last_seen_at) WHERE (undone_at IS NULL);
 
 create table lease (
   task_id text not null,
@@ -322,8 +322,8 @@ create table merge_entry (
   constraint merge_entry_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id),
   constraint merge_entry_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'processing'::text, 'merged'::text, 'failed'::text, 'cancelled'::text])))
 );
-CREATE UNIQUE INDEX merge_one_processor_per_goal ON public.merge_entry USING btree (goal_id) WHERE (state = 'processing'::text);
-CREATE INDEX merge_waiting ON public.merge_entry USING btree (number) WHERE (state = ANY (ARRAY['pending'::text, 'processing'::text]));
+CREATE UNIQUE INDEX merge_one_processor_per_goal ON merge_entry USING btree (goal_id) WHERE (state = 'processing'::text);
+CREATE INDEX merge_waiting ON merge_entry USING btree (number) WHERE (state = ANY (ARRAY['pending'::text, 'processing'::text]));
 
 create table migration (
   number integer not null,
@@ -349,8 +349,8 @@ create table notification (
   constraint notification_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
   constraint notification_severity_check CHECK ((severity = ANY (ARRAY['low'::text, 'normal'::text, 'high'::text, 'urgent'::text])))
 );
-CREATE INDEX notification_due ON public.notification USING btree (due_at) WHERE ((handed_over_at IS NULL) AND (withdrawn_at IS NULL));
-CREATE INDEX notification_of_escalation ON public.notification USING btree (escalation_id);
+CREATE INDEX notification_due ON notification USING btree (due_at) WHERE ((handed_over_at IS NULL) AND (withdrawn_at IS NULL));
+CREATE INDEX notification_of_escalation ON notification USING btree (escalation_id);
 
 create table notification_button (
   token_hash text not null,
@@ -363,7 +363,7 @@ create table notification_button (
   constraint notification_button_escalation_id_fkey FOREIGN KEY (escalation_id) REFERENCES escalation(id),
   constraint notification_button_notification_id_fkey FOREIGN KEY (notification_id) REFERENCES notification(id) ON DELETE CASCADE
 );
-CREATE INDEX notification_button_open ON public.notification_button USING btree (expires_at) WHERE (used_at IS NULL);
+CREATE INDEX notification_button_open ON notification_button USING btree (expires_at) WHERE (used_at IS NULL);
 
 create table notification_delivery (
   notification_id text not null,
@@ -376,7 +376,7 @@ create table notification_delivery (
   constraint notification_delivery_pkey PRIMARY KEY (notification_id, channel),
   constraint notification_delivery_notification_id_fkey FOREIGN KEY (notification_id) REFERENCES notification(id) ON DELETE CASCADE
 );
-CREATE INDEX notification_delivery_due ON public.notification_delivery USING btree (next_at) WHERE ((delivered_at IS NULL) AND (given_up_at IS NULL));
+CREATE INDEX notification_delivery_due ON notification_delivery USING btree (next_at) WHERE ((delivered_at IS NULL) AND (given_up_at IS NULL));
 
 create table path_grant (
   id text not null,
@@ -401,7 +401,7 @@ create table path_grant (
   constraint path_grant_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id),
   constraint path_grant_scope_check CHECK ((scope = ANY (ARRAY['run'::text, 'task'::text, 'area'::text])))
 );
-CREATE INDEX path_grant_live ON public.path_grant USING btree (last_used_at) WHERE (revoked_at IS NULL);
+CREATE INDEX path_grant_live ON path_grant USING btree (last_used_at) WHERE (revoked_at IS NULL);
 
 create table path_grant_use (
   grant_id text not null,
@@ -411,7 +411,7 @@ create table path_grant_use (
   constraint path_grant_use_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES path_grant(id),
   constraint path_grant_use_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id)
 );
-CREATE INDEX path_grant_use_of_run ON public.path_grant_use USING btree (run_id);
+CREATE INDEX path_grant_use_of_run ON path_grant_use USING btree (run_id);
 
 create table recovery (
   id text not null,
@@ -441,8 +441,8 @@ create table recovery (
   constraint recovery_scope_check CHECK ((scope = ANY (ARRAY['launch'::text, 'run'::text, 'task'::text, 'goal'::text]))),
   constraint recovery_status_check CHECK ((status = ANY (ARRAY['acting'::text, 'success'::text, 'failed'::text])))
 );
-CREATE INDEX recovery_by_time ON public.recovery USING btree (started_at);
-CREATE INDEX recovery_of_task ON public.recovery USING btree (task_id, started_at);
+CREATE INDEX recovery_by_time ON recovery USING btree (started_at);
+CREATE INDEX recovery_of_task ON recovery USING btree (task_id, started_at);
 
 create table recovery_execution (
   id text not null,
@@ -473,7 +473,7 @@ create table recovery_execution (
   constraint recovery_execution_state_check CHECK ((state = ANY (ARRAY['started'::text, 'succeeded'::text, 'failed'::text, 'unknown'::text]))),
   constraint recovery_execution_step_check CHECK ((step = ANY (ARRAY['primary'::text, 'fallback'::text])))
 );
-CREATE INDEX recovery_execution_of_goal ON public.recovery_execution USING btree (goal_id, started_at);
+CREATE INDEX recovery_execution_of_goal ON recovery_execution USING btree (goal_id, started_at);
 
 create table recovery_proposal (
   id text not null,
@@ -501,8 +501,8 @@ create table recovery_proposal (
   constraint recovery_proposal_source_check CHECK ((source = ANY (ARRAY['agent'::text, 'diagnosis'::text, 'person'::text]))),
   constraint recovery_proposal_state_check CHECK ((state = ANY (ARRAY['open'::text, 'asked'::text, 'approved'::text, 'succeeded'::text, 'rejected'::text, 'resolved'::text, 'denied'::text])))
 );
-CREATE INDEX recovery_proposal_of_goal ON public.recovery_proposal USING btree (goal_id, created_at);
-CREATE UNIQUE INDEX recovery_proposal_once ON public.recovery_proposal USING btree (task_id, digest);
+CREATE INDEX recovery_proposal_of_goal ON recovery_proposal USING btree (goal_id, created_at);
+CREATE UNIQUE INDEX recovery_proposal_once ON recovery_proposal USING btree (task_id, digest);
 
 create table repository_seen (
   host text not null,
@@ -527,7 +527,7 @@ create table requeue (
   constraint requeue_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint requeue_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id)
 );
-CREATE INDEX requeue_of_task ON public.requeue USING btree (task_id, at);
+CREATE INDEX requeue_of_task ON requeue USING btree (task_id, at);
 
 create table run (
   id text not null,
@@ -564,9 +564,9 @@ create table run (
   constraint run_state_check CHECK ((state = ANY (ARRAY['running'::text, 'success'::text, 'failed'::text, 'cancelled'::text]))),
   constraint run_stop_asked_check CHECK ((stop_asked = 'cancelled'::text))
 );
-CREATE INDEX run_ended ON public.run USING btree (ended_at) WHERE (ended_at IS NOT NULL);
-CREATE UNIQUE INDEX run_one_running_per_task ON public.run USING btree (task_id) WHERE (state = 'running'::text);
-CREATE INDEX run_running ON public.run USING btree (agent_id) WHERE (state = 'running'::text);
+CREATE INDEX run_ended ON run USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+CREATE UNIQUE INDEX run_one_running_per_task ON run USING btree (task_id) WHERE (state = 'running'::text);
+CREATE INDEX run_running ON run USING btree (agent_id) WHERE (state = 'running'::text);
 
 create table task (
   id text not null,
@@ -625,11 +625,11 @@ create table task (
   constraint task_role_check CHECK ((role = ANY (ARRAY['planner'::text, 'worker'::text, 'tester'::text, 'docser'::text, 'judge'::text]))),
   constraint task_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'blocked'::text, 'cancelled'::text])))
 );
-CREATE INDEX task_claimable ON public.task USING btree (rank, id) WHERE ((state = 'queued'::text) AND ready);
-CREATE INDEX task_due ON public.task USING btree (retry_at) WHERE (retry_at IS NOT NULL);
-CREATE INDEX task_holding ON public.task USING btree (id) WHERE ((state = 'running'::text) OR (block_reason = 'awaiting_judge'::text));
-CREATE INDEX task_reviewing ON public.task USING btree (id) WHERE ((review IS NOT NULL) AND (state <> 'done'::text) AND (state <> 'cancelled'::text));
-CREATE INDEX task_watched ON public.task USING btree (watched_at) WHERE (watched_at IS NOT NULL);
+CREATE INDEX task_claimable ON task USING btree (rank, id) WHERE ((state = 'queued'::text) AND ready);
+CREATE INDEX task_due ON task USING btree (retry_at) WHERE (retry_at IS NOT NULL);
+CREATE INDEX task_holding ON task USING btree (id) WHERE ((state = 'running'::text) OR (block_reason = 'awaiting_judge'::text));
+CREATE INDEX task_reviewing ON task USING btree (id) WHERE ((review IS NOT NULL) AND (state <> 'done'::text) AND (state <> 'cancelled'::text));
+CREATE INDEX task_watched ON task USING btree (watched_at) WHERE (watched_at IS NOT NULL);
 
 create view agent_view as
  SELECT agent.id,

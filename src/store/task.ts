@@ -10,7 +10,6 @@ import { autoFixEnded, waitsForAutoFix } from '../domain/rework.ts'
 import {
   blockReasonOf,
   isAttempted,
-  holdsAreas,
   statusOf,
   readBlockReason,
   stateOf,
@@ -28,8 +27,8 @@ import {
 import { linkAt, linkRetry, type AwaitedLink, type TaskReview } from '../domain/task-review.ts'
 import { fromRow, json, firstRow, mustSucceed, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { expireAgentQuestion } from './escalation.ts'
-import { appendEvent, storeNow } from './event.ts'
-import { freeAreas, lockGoal, moveDependents, refreshReady } from './goal.ts'
+import { appendEvent, recording, storeNow } from './event.ts'
+import { freeAreasOfChanged, lockGoal, moveDependents, refreshReady } from './goal.ts'
 import { pathsGrantedTo } from './path-grant.ts'
 import { resolveAutoFix } from './recovery.ts'
 
@@ -206,10 +205,9 @@ export const moveTask = async (
   const retry = change.retry ?? null
   const takenOver = change.takenOver === undefined ? takenOverAt(to, task.takenOver) : change.takenOver
   const link = linkAt(to, change.link ?? task.link)
-  await lockGoal(db, task.goalId)
-  const row = await firstRow<object>(
-    db,
-    sql`update task set state = ${stateOf(to)}, block_reason = ${blockReasonOf(to)},
+  const payload = { from: task.status, to, trigger, ...(await retryPayload(db, retry)), ...change.payload }
+  const event = { type: step.row.event, goalId: task.goalId, taskId: task.id, runId: change.runId ?? null, payload }
+  const update = sql`update task set state = ${stateOf(to)}, block_reason = ${blockReasonOf(to)},
       retry = ${retry === null ? null : json({ reason: retry.reason, count: retry.count, limit: retry.limit })}::jsonb,
       retry_at = ${retry?.at ?? null}, commands = coalesce(${change.commands === undefined ? null : json(change.commands)}::jsonb, commands),
       harness = coalesce(${change.harness ?? null}, harness),
@@ -223,18 +221,12 @@ export const moveTask = async (
       count_from = case when ${change.resetBudget ?? false} then unstuck_now() else count_from end,
       count_from_epoch = case when ${change.resetBudget ?? false} then epoch else count_from_epoch end,
       version = version + 1, changed_at = unstuck_now()
-    where id = ${task.id} and version = ${task.version} returning *`,
-  )
+    where id = ${task.id} and version = ${task.version} returning *`
+  const [, row] = await Promise.all([
+    lockGoal(db, task.goalId),
+    firstRow<object>(db, recording(update, event, freeAreasOfChanged)),
+  ])
   if (row === undefined) return stale(`task ${task.id}`)
-  if (holdsAreas(task.status)) await freeAreas(db, task.goalId)
-  const payload = { from: task.status, to, trigger, ...(await retryPayload(db, retry)), ...change.payload }
-  await appendEvent(db, {
-    type: step.row.event,
-    goalId: task.goalId,
-    taskId: task.id,
-    runId: change.runId ?? null,
-    payload,
-  })
   if (taskEnded(to)) await expireAgentQuestion(db, task.id)
   const moved = readTask(row)
   if (taskEnded(to)) await endAutoFix(db, moved)

@@ -3,9 +3,10 @@
  * alternates; no remote. It is created under a temporary name and then renamed. A record next to it holds its base and branch,
  * because nothing inside the clone can be trusted once an agent has worked there.
  */
-import { appendFile, copyFile, lstat, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { appendFile, copyFile, lstat, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
+import { readRegularText } from '../platform/regular-file.ts'
 import { AppError } from '../errors.ts'
 import type { Repository } from './repository-types.ts'
 import { returnDependencies } from './dependencies.ts'
@@ -43,7 +44,7 @@ const recordOf = (dir: string): string => `${dir}.workspace.json`
 
 const readRecord = async (dir: string): Promise<z.infer<typeof recordShape> | undefined> => {
   try {
-    return recordShape.parse(JSON.parse(await readFile(recordOf(dir), 'utf8')))
+    return recordShape.parse(JSON.parse(await readRegularText(recordOf(dir))))
   } catch {
     return undefined // absent or half-written: the clone was not finished
   }

@@ -3,9 +3,10 @@
  * user's packages if the lockfile is the same. Never a link into the user's tree, because an install in the workspace would
  * write through it.
  */
-import { lstat, readFile, rename, writeFile } from 'node:fs/promises'
+import { lstat, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { readRegularText } from '../platform/regular-file.ts'
 import { removeFolder } from './remove-folder.ts'
 import { lstatInside } from './changes.ts'
 import type { Repository } from './repository-types.ts'
@@ -47,7 +48,7 @@ type PoolRecord = z.infer<typeof recordShape>
 
 const readRecord = async (workspace: string): Promise<PoolRecord | undefined> => {
   try {
-    return recordShape.parse(JSON.parse(await readFile(recordOf(workspace), 'utf8')))
+    return recordShape.parse(JSON.parse(await readRegularText(recordOf(workspace))))
   } catch {
     return undefined // no pool tree, or a crash left half of the record: then the tree does not return to the pool
   }

@@ -3,8 +3,8 @@
  * the work and the file has that encoding, git converts both ways. In all other cases git would fail half-way or store other
  * text than the agent wrote, so a person has to decide.
  */
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readRegular } from '../platform/regular-file.ts'
 import type { LeftOut } from './repository-types.ts'
 import { fieldsOf, git } from './git.ts'
 import type { GitOptions } from './git.ts'
@@ -25,7 +25,7 @@ const encodingsOf = async (at: GitOptions, paths: string[], from: string[]): Pro
 
 /** Whether a file that is declared as UTF-16 is really UTF-8: git would read each two of its bytes as one character. */
 const isPlainText = async (path: string): Promise<boolean> => {
-  const bytes = await readFile(path)
+  const bytes = await readRegular(path)
   if (bytes.length === 0 || bytes.includes(0)) return false
   return Buffer.from(bytes.toString('utf8')).equals(bytes)
 }

@@ -1,7 +1,8 @@
 /** Which installed packages a workspace needs, and the key that identifies a tree of packages. */
 import { createHash } from 'node:crypto'
-import { lstat, readFile, readdir } from 'node:fs/promises'
+import { lstat, readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { readRegular } from '../platform/regular-file.ts'
 import { isFolder } from './installed/bounded-read.ts'
 
 const lockfiles = ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'yarn.lock', 'bun.lock', 'bun.lockb']
@@ -10,7 +11,7 @@ const installMarkers = ['.package-lock.json', '.modules.yaml', '.yarn-integrity'
 /** How deep folders are searched. */
 const deepest = 4
 
-const read = async (path: string): Promise<Buffer | undefined> => readFile(path).catch(() => undefined)
+const read = async (path: string): Promise<Buffer | undefined> => readRegular(path).catch(() => undefined)
 
 /** Roots of the user's checkout, and of a workspace at one of its commits. */
 export interface CheckoutAndWorkspace {

@@ -6,9 +6,10 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { randomUUID } from 'node:crypto'
-import { lstat, mkdir, mkdtemp, readFile, readdir, rename, rm, statfs, utimes, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, mkdtemp, readdir, rename, rm, statfs, utimes, writeFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { readRegularText } from '../platform/regular-file.ts'
 import { diskUsageOf } from './disk-usage.ts'
 import { removeFolder } from './remove-folder.ts'
 import { copyInstalled } from './copy-installed.ts'
@@ -99,7 +100,7 @@ const readContent = async (root: string, behind: boolean, signal: AbortSignal): 
 }
 
 const contentOfSource = async (kind: Kind, signal: AbortSignal): Promise<TreeContent> => {
-  const kept = await readFile(kind.content, 'utf8').catch(() => undefined)
+  const kept = await readRegularText(kind.content).catch(() => undefined)
   if (kept !== undefined) return JSON.parse(kept) as TreeContent
   const content = await readContent(kind.source, false, signal)
   await writeFile(`${kind.content}.new`, JSON.stringify(content), { mode: 0o600 })
@@ -111,7 +112,7 @@ const contentOfSource = async (kind: Kind, signal: AbortSignal): Promise<TreeCon
 const conclude = async (kind: Kind, name: string, signal: AbortSignal): Promise<void> => {
   const folder = join(kind.returned, name)
   const tree = join(folder, 'node_modules')
-  const text = await readFile(join(folder, 'returned.json'), 'utf8').catch(() => '{}')
+  const text = await readRegularText(join(folder, 'returned.json')).catch(() => '{}')
   const { keepIn } = JSON.parse(text) as Returned
   const ready = (await namesIn(kind.ready)).length
   if (keepIn === undefined && ready >= readyTrees) return removeFolder(folder)
@@ -175,7 +176,7 @@ export const registerKind = async (kind: Kind, origin: Origin): Promise<void> =>
 /** Copies the source from the checkout. False = the checkout's packages have changed since the kind was registered. */
 const makeSource = async (cacheDir: string, key: string, kind: Kind, signal: AbortSignal): Promise<boolean> => {
   if (await isThere(kind.source)) return true
-  const text = await readFile(originFile(kind), 'utf8').catch(() => undefined)
+  const text = await readRegularText(originFile(kind)).catch(() => undefined)
   if (text === undefined) return false
   const { root, folder, lockHash } = JSON.parse(text) as Origin
   const isSame = async (): Promise<boolean> =>

@@ -5,8 +5,9 @@
  */
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { copyFile, lstat, mkdir, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
+import { copyFile, lstat, mkdir, readdir, rename, rm, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { readRegular, readRegularText } from '../platform/regular-file.ts'
 
 export interface SeedRequest {
   /** Its lockfiles say what is needed. */
@@ -36,7 +37,7 @@ const manifestsIn = async (folder: string, depth = deepest): Promise<string[]> =
 /** An unreadable file counts as empty, because the tool reports it anyway. */
 const textsOf = (paths: readonly string[], names: readonly string[]): Promise<string[]> =>
   Promise.all(
-    paths.filter((path) => names.includes(basename(path))).map((path) => readFile(path, 'utf8').catch(() => '')),
+    paths.filter((path) => names.includes(basename(path))).map((path) => readRegularText(path).catch(() => '')),
   )
 
 type Places = Omit<SeedRequest, 'workspace'>
@@ -83,7 +84,7 @@ const crates = (lock: string): { file: string; sha256: string }[] =>
   })
 
 const digestOf = async (path: string): Promise<string | undefined> => {
-  const bytes = await readFile(path).catch(() => undefined)
+  const bytes = await readRegular(path).catch(() => undefined)
   return bytes === undefined ? undefined : createHash('sha256').update(bytes).digest('hex')
 }
 

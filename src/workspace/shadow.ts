@@ -3,8 +3,9 @@
  * It uses the user's objects through alternates but never writes them. It is created under a temporary name and then renamed, so
  * a crash cannot leave a half-finished shadow.
  */
-import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readRegularText } from '../platform/regular-file.ts'
 import { contextExports, goalExports } from '../domain/export-folder.ts'
 import type { Repository } from './repository-types.ts'
 import { git, gitLine } from './git.ts'
@@ -49,7 +50,7 @@ const make = async (gitDir: string, format: string): Promise<void> => {
 export const alternatePath = (path: string): string =>
   /["\n\\:]/.test(path) ? `"${path.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n')}"` : path
 
-const textOf = async (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '') // absent = no patterns
+const textOf = async (path: string): Promise<string> => readRegularText(path).catch(() => '') // absent = no patterns
 
 /**
  * The owner's own ignore patterns, and the exports that the engine may write during a run. Files that git never shows to the user as untracked

@@ -4,9 +4,10 @@
  * agent's repository: its ref files are parsed here, and its object files are only read.
  */
 import { constants } from 'node:fs'
-import { access, lstat, readFile, readdir, rm } from 'node:fs/promises'
+import { access, lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { readRegularText } from '../platform/regular-file.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { makeFolder } from '../platform/make-folder.ts'
 import {
@@ -23,6 +24,7 @@ import { git, gitLine, objectName, refName } from './git.ts'
 import { alternatePath, inShadow, overRawFiles, withIndex } from './shadow.ts'
 import type { Shadow } from './shadow.ts'
 import { readSubmodules } from './submodule-record.ts'
+import { removeFolder } from './remove-folder.ts'
 
 export interface SnapshotRequest {
   runId: string
@@ -187,7 +189,7 @@ const makeEmpty = async (into: string): Promise<string | undefined> => {
 /** Undoes a failed restore: removes the created folder, or the content written into an empty folder of the user. */
 const undoRestore = async (into: string, made: string | undefined): Promise<void> => {
   const ours = made === undefined ? (await readdir(into)).map((name) => join(into, name)) : [made]
-  for (const path of ours) await rm(path, { recursive: true, force: true })
+  for (const path of ours) await removeFolder(path)
 }
 
 /** Writes a snapshot into a new or empty folder, completely or not at all, and returns the number of files. */
@@ -222,9 +224,8 @@ export interface KeptCommits {
 }
 
 const readPlain = async (path: string): Promise<string> => {
-  const found = await lstat(path).catch(() => undefined)
-  // A pipe would block the reader forever, a symlink could lead anywhere, and a huge file is not a ref.
-  return found?.isFile() === true && found.size < 4_000_000 ? readFile(path, 'utf8') : ''
+  // A symlink could lead anywhere, and a huge file is not a ref.
+  return readRegularText(path, { most: 4_000_000, noLink: true }).catch(() => '')
 }
 
 const isObject = (text: string): boolean => /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(text)

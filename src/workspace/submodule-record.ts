@@ -1,6 +1,6 @@
 /** The record of a workspace's submodules, stored next to it: which commit was checked out where, and whose objects it borrows. */
-import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
+import { readRegularText } from '../platform/regular-file.ts'
 
 const recordShape = z.array(z.object({ path: z.string(), commit: z.string(), objects: z.string().nullable() }))
 
@@ -12,7 +12,7 @@ export const submoduleRecordPath = (workspace: string): string => `${workspace}.
 /** Empty if the folder is not a workspace of Unstuck. */
 export const readSubmodules = async (workspace: string): Promise<SubmoduleRecord[]> => {
   try {
-    return recordShape.parse(JSON.parse(await readFile(submoduleRecordPath(workspace), 'utf8')))
+    return recordShape.parse(JSON.parse(await readRegularText(submoduleRecordPath(workspace))))
   } catch {
     return [] // there are none, or the workspace was not finished
   }

@@ -3,8 +3,9 @@
  * submodule becomes a new repository that borrows the objects, so no configuration or hook of the source applies. A record next
  * to the workspace lists them, because nothing inside can be trusted once an agent has worked there.
  */
-import { appendFile, lstat, mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { appendFile, lstat, mkdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
+import { readRegularText } from '../platform/regular-file.ts'
 import { messageOf } from '../errors.ts'
 import { lstatInside } from './changes.ts'
 import { cloneConfig } from './clone.ts'
@@ -69,7 +70,7 @@ const isFolder = async (path: string): Promise<boolean> =>
 const gitDirOf = async (checkout: string): Promise<string | undefined> => {
   const path = join(checkout, '.git')
   if (await isFolder(path)) return path
-  const text = await readFile(path, 'utf8').catch(() => '')
+  const text = await readRegularText(path).catch(() => '')
   const target = /^gitdir: (.+)$/m.exec(text)?.[1]
   return target === undefined ? undefined : isAbsolute(target) ? target : resolve(checkout, target)
 }

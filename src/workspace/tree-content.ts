@@ -3,8 +3,9 @@
  * target of the symlink. Times are ignored, because a program can reset them.
  */
 import { createHash } from 'node:crypto'
-import { closeSync, lstatSync, openSync, readSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
+import { closeSync, lstatSync, readSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
+import { openRegularSync } from '../platform/regular-file.ts'
 
 /** By path relative to the folder, '' = the folder itself. */
 export type TreeContent = Record<string, string>
@@ -13,7 +14,7 @@ const blockBytes = 1024 * 1024
 
 const digestOf = (path: string, block: Buffer): string => {
   const hash = createHash('sha256')
-  const file = openSync(path, 'r')
+  const file = openRegularSync(path)
   try {
     for (let read = readSync(file, block); read > 0; read = readSync(file, block)) hash.update(block.subarray(0, read))
   } finally {

@@ -248,6 +248,7 @@ describe('runs by their state', () => {
   const listed = async (query: string): Promise<Run[]> =>
     JSON.parse((await scene.call({ path: `/runs?${query}` })).text)
   test('are those of any state that is named, also over pages', async () => {
+    await quiet()
     const all = await listed('')
     const states = [...new Set(all.map(({ state }) => state))]
     expect(states).toContain('success')

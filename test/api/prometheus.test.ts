@@ -1,19 +1,18 @@
 /** The text of Prometheus from a real store: every number, the format, and that no text of an agent becomes a label. */
-import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { recoverySummary } from '../../src/api/proposal-summary.ts'
 import { prometheusText } from '../../src/api/prometheus.ts'
 import { mustSucceed, sql, type Db } from '../../src/store/db.ts'
 import { answerEscalation, getEscalation, openEscalation } from '../../src/store/escalation.ts'
-import { openPglite } from '../../src/store/pglite.ts'
 import { insertRecovery, resolveRecovery } from '../../src/store/recovery.ts'
 import { finishExecution, insertExecution, insertProposal, settleExecution } from '../../src/store/recovery-proposal.ts'
-import { loadTemplate } from '../../src/store/template.ts'
 import type { Run } from '../../src/domain/run.ts'
 import { activeGoal, agents, claimed, empty, end, recoveryOf } from '../store/scene.ts'
+import { openTestDb } from '../support/test-db.ts'
 
 let db: Db
 beforeAll(async () => {
-  db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  db = await openTestDb()
 })
 afterAll(() => db.close())
 beforeEach(async () => {

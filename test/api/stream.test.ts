@@ -4,16 +4,15 @@
  */
 import { createServer, request, type ClientRequest, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createEventHub, type EventHub } from '../../src/api/event-hub.ts'
 import { sinkOf, type Sink } from '../../src/api/sink.ts'
 import { readEventStream } from '../../src/cli/engine/event-stream.ts'
 import { sql, type Db } from '../../src/store/db.ts'
 import { appendEvent, readEvents, type StoredEvent } from '../../src/store/event.ts'
 import { withWriteListener } from '../../src/store/write-listener.ts'
-import { openPglite } from '../../src/store/pglite.ts'
-import { loadTemplate } from '../../src/store/template.ts'
 import { until } from '../hostile/scene.ts'
+import { openTestDb } from '../support/test-db.ts'
 
 let db: Db
 let hub: EventHub
@@ -31,7 +30,7 @@ const sinks: Sink[] = []
 const maxBehind = 64 * 1024
 
 beforeAll(async () => {
-  store = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  store = await openTestDb()
   const counted: Db = {
     ...store,
     query: async (statement) => {

@@ -13,6 +13,7 @@ import { stateDirOf } from '../../src/api/state-dir.ts'
 import { removeFolder } from '../../src/workspace/remove-folder.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { standardTask } from '../hostile/scene.ts'
+import { prepareEngineHome } from '../support/engine-home.ts'
 import { commitAll, put, user } from '../workspace/scene.ts'
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
@@ -111,8 +112,9 @@ export const openBrowserScene = async (more: object = {}): Promise<BrowserScene>
   let served: Served | undefined
   const start = async (): Promise<void> => void (served = await serve({ root, environment, version: '1.2.3' }))
   const stop = async (): Promise<void> => served?.stop()
-  await start()
   const stateDir = stateDirOf(environment, (await openRepository(root)).id)
+  prepareEngineHome(environment.UNSTUCK_HOME)
+  await start()
   const token = readFileSync(join(stateDir, 'token'), 'utf8').trim()
   const api = async <T>(path: string, body?: unknown): Promise<T> => {
     const answer = await fetch(`${served?.url}${path}`, {

@@ -5,7 +5,7 @@
  */
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startServer, type Server } from '../postgres/server.ts'
+import { startServer, type Server } from '../support/server.ts'
 import { pointRounds, randomRounds, settingsOf, type Round } from './plan.ts'
 import { closeScene, openScene, playRound } from './rounds.ts'
 import { realCli } from './real.ts'

@@ -79,6 +79,7 @@ const passes = (kind: Kind, point: CrashPoint): number => {
     'recovery-intended': kind === 'direct' ? 1 : 3,
     collected: tasks,
     'check-passed': kind === 'direct' ? 3 : 4,
+    'counterfactual-ran': merged,
     verified: kind === 'direct' ? 3 : 4,
     'commit-intended': merged,
     'commit-made': merged,

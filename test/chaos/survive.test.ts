@@ -15,7 +15,6 @@ import { dice, settingsOf } from './plan.ts'
 import { closeScene, finishRound, look, openScene, post, start, untilOver, type Scene } from './rounds.ts'
 import {
   ask,
-  cacheHome,
   goalFor,
   hasEnded,
   makeTemplate,
@@ -87,7 +86,7 @@ test('a goal that is paused while its gate opens, and an engine killed before it
   const run = await noted(here, 'start')
   await first.ended
   expect(existsSync(mark)).toBe(true)
-  const store = await openStore({ stateDir: here.world.stateDir, cacheDir: join(cacheHome(), 'unstuck') })
+  const store = await openStore({ stateDir: here.world.stateDir, environment: here.world.environment })
   await store.query(sql`update goal set state = 'paused', version = version + 1`)
   await store.close()
   const second = await start(here)
@@ -229,7 +228,7 @@ test('a second engine is refused while the first one lives, and changes nothing'
   here.engines.push(second)
   await until('the second engine is refused', () => hasEnded(second))
   expect(second.child.exitCode).not.toBe(0)
-  expect(readFileSync(join(here.world.root, 'daemon.log'), 'utf8')).toContain('uses this store')
+  expect(readFileSync(join(here.world.root, 'daemon.log'), 'utf8')).toContain(`process ${engine.child.pid}`)
   await untilOver(here, engine)
   expect((await storedEvents(here.world)).filter(({ type }) => type === 'engine.started')).toHaveLength(1)
   expect(await finishRound(here, engine, true)).toEqual([])

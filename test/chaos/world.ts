@@ -23,11 +23,11 @@ import { fileURLToPath } from 'node:url'
 import type { GoalRequest } from '../../src/api/contract.ts'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import { livenessOf, processesWithEnvironment, type ProcessIdentity } from '../../src/platform/process.ts'
-import { openStore } from '../../src/store/open.ts'
 import { mirrorRoot } from '../../src/workspace/remote.ts'
 import { remoteFromEnvironment } from '../../src/workspace/remote-url.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import type { Kind } from './plan.ts'
+import { prepareEngineHome } from '../support/engine-home.ts'
 
 /** Every look costs the engine a dozen queries, so that looking often would make the rounds longer. */
 export const pollMs = 250
@@ -92,8 +92,6 @@ export const makeTemplate = async (): Promise<string> => {
   gitOutput(repo, 'add', '-A')
   gitOutput(repo, 'commit', '-qm', 'Start')
   writeFileSync(join(repo, '.git', 'info', 'exclude'), '.unstuck\n')
-  const store = await openStore({ stateDir: join(root, 'state'), cacheDir: join(cacheHome(), 'unstuck') })
-  await store.close()
   return root
 }
 
@@ -172,8 +170,7 @@ export const makeWorld = async (template: string, options: WorldOptions): Promis
   const owners = join(address === undefined ? places.repo : mirrorRoot(stateDir), '.unstuck')
   mkdirSync(owners, { recursive: true })
   writeFileSync(join(owners, 'config.json'), JSON.stringify(configOf(places, options)))
-  if (options.firstStart !== true)
-    cpSync(join(template, 'state', 'store'), join(stateDir, 'store'), { recursive: true })
+  if (options.firstStart !== true) prepareEngineHome(environment.UNSTUCK_HOME)
   return { ...places, kind: options.kind, environment, base, stateDir }
 }
 
@@ -218,7 +215,7 @@ export const until = async (what: string, holds: () => boolean | Promise<boolean
   }
 }
 
-/** What the engine says, or undefined when none answers (it was killed, or is not up yet). */
+/** What the engine says, or undefined when none answers (it was killed, or is not up yet, or its database was killed). */
 export const ask = async <T>(
   world: World,
   method: 'GET' | 'POST',
@@ -243,6 +240,7 @@ export const ask = async <T>(
     })
     const value = (await response.json()) as T
     if (response.ok) return value
+    if (JSON.stringify(value).includes('STORE_UNAVAILABLE')) return undefined
     throw new Error(`${method} ${path}: ${JSON.stringify(value)}`)
   } catch (error) {
     if (error instanceof Error && error.message.startsWith(`${method} ${path}`)) throw error

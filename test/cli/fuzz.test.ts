@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { prepareEngineHome } from '../support/engine-home.ts'
 
 const entry = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
 const commandsFolder = fileURLToPath(new URL('../../src/cli/commands/', import.meta.url))
@@ -19,6 +20,7 @@ let top = ''
 beforeAll(() => {
   top = mkdtempSync(join(tmpdir(), 'unstuck-fuzz-'))
   for (const name of ['work', 'home']) mkdirSync(join(top, name))
+  prepareEngineHome(join(top, 'state'))
 })
 afterAll(async () => {
   // A goal in a folder without git is a goal as well, and has an engine.

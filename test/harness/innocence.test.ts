@@ -11,6 +11,7 @@ import type { Cli, Line } from './replay.ts'
 import { replay, transcript } from './replay.ts'
 import { talkative, withPhrase } from './quotes.ts'
 import { triggerPhrases } from './trigger-phrases.ts'
+import { samples } from '../support/samples.ts'
 
 const drivers: Record<Cli, Driver> = { claude, codex, gemini, opencode }
 const clis: readonly Cli[] = ['claude', 'codex', 'gemini', 'opencode']
@@ -139,7 +140,7 @@ describe('innocent output', () => {
     const extra = fc.array(fc.tuple(fc.nat(), garbage(cli)), { maxLength: 12 })
     fc.assert(
       fc.property(extra, (added) => expectInnocent(drivers[cli], merged(lines, added))),
-      { numRuns: 300 },
+      { numRuns: samples(300) },
     )
   })
 
@@ -154,7 +155,7 @@ describe('innocent output', () => {
         expect(Number.isFinite(reading.tokens.input + reading.tokens.output)).toBe(true)
         if (reading.limit?.resetAt !== undefined) expect(reading.limit.resetAt.getTime()).not.toBeNaN()
       }),
-      { numRuns: 500 },
+      { numRuns: samples(500) },
     )
   })
 

@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
-import { expect, inject } from 'vitest'
+import { expect } from 'vitest'
 import type { DoctorView, GoalRequest, GoalView, StatusView, EventView } from '../../src/api/contract.ts'
 import { serve, type Served } from '../../src/api/serve.ts'
 import { stateDirOf } from '../../src/api/state-dir.ts'
@@ -27,7 +27,9 @@ import { goalEnded } from '../../src/domain/goal.ts'
 import { processesWithEnvironment } from '../../src/platform/process.ts'
 import { removeFolder } from '../../src/workspace/remove-folder.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
-import { beginWithStore } from '../support/store-folder.ts'
+import { runHere, type Ended } from '../cli/in-process.ts'
+import { createNews, type News } from '../recovery/news.ts'
+import { prepareEngineHome } from '../support/engine-home.ts'
 import { commitAll, makeCanary, put, user, type Canary } from '../workspace/scene.ts'
 import { commitsOf, processesIn, unclearGoals, unverifiedCommits } from './oracle.ts'
 
@@ -37,6 +39,8 @@ export const fixture = (name: string): string => join(checkout, 'test', 'fixture
 export interface SceneOptions {
   /** Files of the user's first commit; `check.mjs` is what verification runs. */
   files?: Record<string, string>
+  /** Nothing but `files`, and a README. */
+  bare?: boolean
   /** More patterns of the repository's .gitignore. */
   ignored?: string[]
   /** Agents that are another program than the fixture of their name. */
@@ -66,6 +70,8 @@ export interface Scene {
   begin(): Promise<void>
   /** Since `begin`. */
   events(type?: string): Promise<EventView[]>
+  /** The command line in this process: what it prints and its exit status, without the start of a program. */
+  here: (...args: string[]) => Promise<Ended>
   cli(...args: string[]): Promise<{ stdout: string; stderr: string; exitCode?: number | undefined }>
   /** Nothing foreign ran, what is the user's is as before, and so far as somebody outside can see the promises hold. */
   expectUnharmed(except?: (path: string) => boolean): Promise<void>
@@ -119,13 +125,16 @@ export const standardTask: Task = {
   role: 'worker',
 }
 
-export const until = async <T>(look: () => Promise<T | undefined>, what: string): Promise<T> => {
+const pause: News = () => new Promise((resolve) => setTimeout(resolve, 50))
+
+/** `news` waits for a change, which costs less than a look. */
+export const until = async <T>(look: () => Promise<T | undefined>, what: string, news: News = pause): Promise<T> => {
   const deadline = performance.now() + 240_000
   for (;;) {
     const found = await look()
     if (found !== undefined) return found
     if (performance.now() > deadline) throw new Error(`waited too long for ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await news(5_000)
   }
 }
 
@@ -189,7 +198,7 @@ const makeUser = (options: SceneOptions, agents: string[]) => {
     ...options.config,
   }
   put(root, {
-    ...standardFiles,
+    ...(options.bare === true ? { 'README.md': standardFiles['README.md'] } : standardFiles),
     ...options.files,
     '.gitignore': `${['.unstuck/', ...(options.ignored ?? [])].join('\n')}\n`,
   })
@@ -223,7 +232,7 @@ export const openScene = async (agents: string[], options: SceneOptions = {}): P
   const asked = new Map<string, { branch: string; commands: string[]; given: string[] }>()
   let known = new Set(commitsOf(root))
   const stateDir = stateDirOf(environment, (await openRepository(root)).id)
-  beginWithStore(inject('storeCache'), stateDir)
+  prepareEngineHome(environment.UNSTUCK_HOME)
   const served = await serve({ root, environment, version: 'test' })
   const api = callerOf(served, stateDir)
   const status = (): Promise<StatusView> => api<StatusView>('/status')
@@ -238,11 +247,10 @@ export const openScene = async (agents: string[], options: SceneOptions = {}): P
     return found
   }
   const settled = async (id: string): Promise<GoalView | undefined> => {
-    const goal = (await status()).goals.find((candidate) => candidate.id === id)
-    return goal !== undefined && (goalEnded(goal.state) || ['paused', 'awaiting_human'].includes(goal.state))
-      ? goal
-      : undefined
+    const goal = await api<GoalView>(`/goals/${id}`)
+    return goalEnded(goal.state) || ['paused', 'awaiting_human'].includes(goal.state) ? goal : undefined
   }
+  const newsSince = createNews((after) => api<EventView[]>(`/events?after=${after}&limit=1000`))
   return {
     top,
     root,
@@ -272,8 +280,9 @@ export const openScene = async (agents: string[], options: SceneOptions = {}): P
       }
       const { id, branch } = await api<GoalView>('/goals', request)
       asked.set(id, { branch, ...askedBy(request.input.tasks) })
-      return until(() => settled(id), `goal ${id}`)
+      return until(() => settled(id), `goal ${id}`, newsSince())
     },
+    here: (...args) => runHere(args, { cwd: root, environment }),
     cli: async (...args) =>
       execa(process.execPath, [join(checkout, 'bin', 'unstuck.js'), ...args], {
         cwd: root,

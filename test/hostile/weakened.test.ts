@@ -75,9 +75,8 @@ test.each([
 
 test('a failing test without a name that was deleted leaves its check worth nothing', async () => {
   const goal = await work('deletes-assertions', { commands: ['npm run unit'] })
-  await expectOneQuestion(scene, goal, /the work removed failing tests: .*test\/sum\.test\.mjs/)
-  expect(await recoveriesOf(goal)).toEqual([['tests-feedback', 'failed']])
-  expect(await scene.events('judge.review')).toEqual([])
+  await expectOneQuestion(scene, goal, /only with its own changes to .*test\/sum\.test\.mjs/)
+  expect(await recoveriesOf(goal)).toEqual([['weakened-feedback', 'failed']])
 })
 
 test('in the owner’s own folder a task is not done before a person approved it', async () => {

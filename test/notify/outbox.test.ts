@@ -1,5 +1,5 @@
 /** The outbox on a real store whose clock the test sets: what is stored with a question, when it is sent, and how often. */
-import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, test } from 'vitest'
 import { configSchema } from '../../src/config-schema.ts'
 import { configuredChannels } from '../../src/domain/notification.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
@@ -14,11 +14,10 @@ import { answerEscalation, getEscalation, openEscalation, type NewEscalation } f
 import { readEvents } from '../../src/store/event.ts'
 import { getGoal, moveGoal } from '../../src/store/goal.ts'
 import { undeliveredChannels } from '../../src/store/notification.ts'
-import { openPglite } from '../../src/store/pglite.ts'
-import { loadTemplate } from '../../src/store/template.ts'
 import { activeGoal, empty } from '../store/scene.ts'
 import { sendNotifications } from './pass.ts'
 import { openReceiver, type Receiver } from './receiver.ts'
+import { clockOf, openTestDb } from '../support/test-db.ts'
 
 const start = new Date('2026-03-01T10:00:00Z').getTime()
 let db: Db
@@ -27,15 +26,16 @@ let status = 204
 let elapsed = 0
 let warnings: string[] = []
 
+let setStoreClock: (now: Date) => Promise<void>
 beforeAll(async () => {
-  db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  db = await openTestDb()
+  setStoreClock = await clockOf(db)
 })
 afterAll(() => db.close())
 /** Moves the store's clock, which decides what is due. */
 const at = async (seconds: number): Promise<void> => {
   elapsed = seconds
-  const now = new Date(start + seconds * 1000).toISOString()
-  await db.query(sql`select set_config('unstuck.now', ${now}, false)`)
+  await setStoreClock(new Date(start + seconds * 1000))
 }
 beforeEach(async () => {
   await empty(db)

@@ -349,6 +349,30 @@ describe('where nothing is sent', () => {
     ])
     expect(['1.1.1.1', '2606:4700::1111'].map(isForbiddenAddress)).toEqual([false, false])
   })
+
+  test.each([
+    ['IPv4-compatible', '::169.254.169.254'],
+    ['IPv4-mapped', '::ffff:168.63.129.16'],
+    ['IPv4-translated', '::ffff:0:169.254.169.254'],
+    ['NAT64', '64:ff9b::100.100.100.200'],
+    ['local NAT64, /48', '64:ff9b:1:a9fe:a9:fe00::'],
+    ['local NAT64, /96', '64:ff9b:1::169.254.169.254'],
+    ['Teredo, client', '2001:0:102:304:0:0:5601:5601'],
+    ['Teredo, server', '2001:0:a9fe:a9fe::1'],
+    ['6to4', '2002:6464:64c8::1'],
+    ['with a zone', 'fe80::1%eth0'],
+    ['Azure', '168.63.129.16'],
+    ['metadata of Google', 'fd20:ce::254'],
+  ])('a refused address is refused in its other form: %s', (_, address) => {
+    expect(isForbiddenAddress(address)).toBe(true)
+  })
+
+  test.each(['::1', '::ffff:127.0.0.1', '::ffff:1.1.1.1', '64:ff9b::1.1.1.1', '64:ff9b:1::1.1.1.1', '2002:101:101::1'])(
+    'an allowed address stays allowed in its other form: %s',
+    (address) => {
+      expect(isForbiddenAddress(address)).toBe(false)
+    },
+  )
 })
 
 describe('a mistake in the configuration is named by its key, without the secret in it', () => {

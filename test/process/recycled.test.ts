@@ -7,17 +7,13 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { engineIdentity } from '../../src/cli/engine/connect.ts'
-import type { Home } from '../../src/cli/engine/home.ts'
 import { bootId, identityOf, livenessOf, type ProcessIdentity } from '../../src/platform/process.ts'
 import { launchState, requestStop } from '../../src/process/shim-client.ts'
 import { leasePorts, releasePorts } from '../../src/process/port-lease.ts'
 import { endRemaining, sweep } from '../../src/process/sweep.ts'
-import { sql } from '../../src/store/db.ts'
-import { ownerOf, takeOwnerLock } from '../../src/store/lock.ts'
-import { openPglite } from '../../src/store/pglite.ts'
-import { loadTemplate } from '../../src/store/template.ts'
+import { lockHolderOf, takeFileLock } from '../../src/store/server/file-lock.ts'
 
 let stranger: ChildProcess
 let recycled: ProcessIdentity
@@ -58,9 +54,6 @@ const damaged: [string, unknown][] = [
   ['a list', []],
 ]
 
-/** Those that would signal more than one process if they were believed are not tried where something is signalled. */
-const harmless = damaged.filter(([what]) => !what.includes('('))
-
 describe('a record', () => {
   it.each(damaged)('of %s is of nobody who lives', (_what, value) => {
     expect(livenessOf(value as ProcessIdentity)).not.toBe('alive')
@@ -92,12 +85,12 @@ describe('the pid of another process', () => {
     expect(await endRemaining('r-recycled', { shims: [recycled], folder: dir })).toEqual([])
   })
 
-  it("in an owner lock and in its heir's: both are succeeded", () => {
-    put('store.lock', recycled)
+  it("in a file lock and in its heir's: both are succeeded", () => {
+    put('server.lock', recycled)
     const heir = { ...recycled, startTime: `${recycled.startTime}1` }
-    put(`store.lock.heir-${recycled.pid}.${recycled.startTime}`, heir)
-    const lock = takeOwnerLock(join(dir, 'store.lock'))
-    expect(ownerOf(join(dir, 'store.lock'))).toMatchObject({ holder: { pid: process.pid }, liveness: 'alive' })
+    put(`server.lock.heir-${recycled.pid}.${recycled.startTime}`, heir)
+    const lock = takeFileLock(join(dir, 'server.lock'))
+    expect(lockHolderOf(join(dir, 'server.lock'))).toMatchObject({ holder: { pid: process.pid }, liveness: 'alive' })
     lock.release()
   })
 
@@ -116,16 +109,6 @@ describe('the pid of another process', () => {
     ...damaged.map(([what, value]): [string, () => unknown] => [what, () => value]),
   ])('in the address of an engine, with %s: no engine runs', (_what, identity) => {
     put('engine.json', { url: 'http://127.0.0.1:1', identity: identity() })
-    expect(engineIdentity({ stateDir: dir } as Home)).toBeUndefined()
-  })
-
-  it.each<[string, () => unknown]>([
-    ['another start time', () => recycled],
-    ...harmless.map(([what, value]): [string, () => unknown] => [what, () => value]),
-  ])("in the record of the store's process, with %s: the store opens", async (_what, identity) => {
-    put('store.process', identity())
-    const db = await openPglite({ dataDir: join(dir, 'store'), template: await loadTemplate(inject('storeCache')) })
-    expect(await db.query(sql`select 1 as one`)).toEqual([{ one: 1 }])
-    await db.close()
+    expect(engineIdentity(dir)).toBeUndefined()
   })
 })

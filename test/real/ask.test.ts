@@ -5,7 +5,6 @@
 import { mkdirSync, mkdtempSync, existsSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { installClis } from '../../scripts/install-clis.ts'
@@ -14,9 +13,9 @@ import { pointersTo } from '../../sim/simulate.ts'
 import { startSim, type Sim } from '../../sim/server.ts'
 import { ask, type AskRequest } from '../../src/runtime/agent/ask.ts'
 import type { Db } from '../../src/store/db.ts'
-import { openStore } from '../../src/store/open.ts'
 import { openAskScene, type AskScene } from '../runtime/ask-scene.ts'
 import { user } from '../workspace/scene.ts'
+import { openTestDb } from '../support/test-db.ts'
 
 const clis = installClis(process.env)
 const schema = z.strictObject({ decision: z.enum(['allow', 'deny']) })
@@ -26,8 +25,7 @@ let db: Db
 let sim: Sim
 let scene: AskScene
 beforeAll(async () => {
-  const cacheDir = fileURLToPath(new URL('../../node_modules/.cache/unstuck', import.meta.url))
-  db = await openStore({ stateDir: folder, cacheDir })
+  db = await openTestDb()
 })
 afterEach(async () => {
   await sim.close()

@@ -1,7 +1,7 @@
 /** The session of `own-tools.test.ts`, which the CLIs that CI does not install run by hand. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { installClis, type CliName } from '../../scripts/install-clis.ts'
@@ -69,8 +69,10 @@ export const useOwnTools = async (cli: CliName): Promise<void> => {
     })
     expect(question.happened).toContain('asks: Which number?')
     const run = String(question.runId)
-    const [state = ''] = readdirSync(join(user.root, 'unstuck'))
-    const stored = readFileSync(join(user.root, 'unstuck', state, 'runs', run, 'agent', 'recovery.json'), 'utf8')
+    const home = join(user.root, 'unstuck')
+    // Beside the state folder of the project lie folders of the user: the database's, for one.
+    const state = readdirSync(home).find((name) => existsSync(join(home, name, 'runs', run)))
+    const stored = readFileSync(join(home, String(state), 'runs', run, 'agent', 'recovery.json'), 'utf8')
     expect(JSON.parse(stored)).toMatchObject({ version: 1, ...proposal })
     const answered = await user.unstuck('answer', String(question.taskId), 'reply', '--text', 'Forty-two.')
     expect([answered.code, answered.stderr]).toEqual([0, ''])

@@ -60,13 +60,10 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 })
 })
 
-it('brings compiled code and the store template, and no sources', () => {
+it('brings compiled code and no sources', () => {
   const installed = join(folder, 'app', 'node_modules', 'unstuck')
   expect(existsSync(join(installed, 'dist', 'src', 'cli', 'main.js'))).toBe(true)
   expect(existsSync(join(installed, 'src'))).toBe(false)
-  expect(readdirSync(join(installed, 'dist', 'src', 'store')).some((name) => name.startsWith('store-template-'))).toBe(
-    true,
-  )
 })
 
 it('declares what a package must declare', async () => {
@@ -80,7 +77,7 @@ it('declares what a package must declare', async () => {
 
 it('prints its version', () => {
   const { stdout, status } = unstuck('--version')
-  expect({ stdout: stdout.trim(), status }).toEqual({ stdout: '0.1.0', status: 0 })
+  expect({ stdout: stdout.trim(), status }).toEqual({ stdout: '0.2.0', status: 0 })
 })
 
 it('starts its engine, worker and shim, and lands a verified change', () => {

@@ -48,3 +48,16 @@ it('is by the user, made by Unstuck, and the same commit when its phase is enter
   const [run] = await scene.runs(goal)
   expect(run?.commitIntent).toMatchObject({ author: { name: 'Ada' }, at: expect.stringContaining(`@${written} `) })
 })
+
+it('says nothing of a secret that its task names', async () => {
+  // Put together here, so that nothing that looks for tokens finds one in this file.
+  const token = ['gh', 'p_', 'aB3d'.repeat(9)].join('')
+  scene = await openScene(agents)
+  // The second one would be cut in the middle.
+  const instructions = `Use ${token}${' and'.repeat(480)} ${token}`
+  const goal = await scene.goal([{ title: `Sign in with ${token}`, instructions }])
+  await scene.until(goal, 'ready')
+  const message = git(scene.root, 'log', '-1', '--format=%B', `unstuck/goal/${goal}`)
+  expect(message).toMatch(/^Sign in with /)
+  expect(message).not.toContain(token.slice(0, 12))
+})

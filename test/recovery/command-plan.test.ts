@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { planCommand } from '../../src/recovery/command/plan.ts'
+import { samples } from '../support/samples.ts'
 
 let folder = ''
 beforeAll(() => {
@@ -90,8 +91,8 @@ it('every accepted text runs in bash with exactly the planned arguments', () => 
       compared += 1
       expect(runInBash(text)).toEqual(expected)
     }),
-    { numRuns: 1200, seed: 20 },
+    { numRuns: samples(1200), seed: 20 },
   )
-  expect(compared).toBeGreaterThan(200)
+  expect(compared).toBeGreaterThan(samples(200))
   expect(readdirSync(folder)).toEqual([])
 })

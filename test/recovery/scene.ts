@@ -15,7 +15,6 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { inject } from 'vitest'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import { serve, type Served, type ServeOptions } from '../../src/api/serve.ts'
 import type { GoalRequest, GoalView, Recovery, Run, StatusView, EventView, TaskView } from '../../src/api/contract.ts'
@@ -23,7 +22,8 @@ import { parseRemote } from '../../src/workspace/remote-url.ts'
 import { mirrorRoot } from '../../src/workspace/remote.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { faultAgent } from '../process/bench.ts'
-import { beginWithStore } from '../support/store-folder.ts'
+import { prepareEngineHome } from '../support/engine-home.ts'
+import { createNews } from './news.ts'
 
 export interface Scene {
   top: string
@@ -142,13 +142,20 @@ const makeRepository = (
 
 const deadlineMs = 200_000
 
-const waitFor: Scene['waitFor'] = async (what, look) => {
-  const deadline = performance.now() + deadlineMs
-  for (;;) {
-    const found = await look()
-    if (found !== undefined) return found
-    if (performance.now() > deadline) throw new Error(`${what}: not within ${deadlineMs / 1000} s`)
-    await new Promise((resolve) => setTimeout(resolve, 50))
+type WaitFor = <T>(what: string, look: () => Promise<T | undefined>, atLeastEveryMs?: number) => Promise<T>
+
+/** Looks again when an event was recorded, and `atLeastEveryMs` for what has none, such as a file that an agent writes. */
+const waiterOf = (get: Scene['get']): WaitFor => {
+  const newsSince = createNews((after) => get<EventView[]>(`/events?after=${after}&limit=1000`))
+  return async (what, look, atLeastEveryMs = 250) => {
+    const deadline = performance.now() + deadlineMs
+    const news = newsSince()
+    for (;;) {
+      const found = await look()
+      if (found !== undefined) return found
+      if (performance.now() > deadline) throw new Error(`${what}: not within ${deadlineMs / 1000} s`)
+      await news(atLeastEveryMs)
+    }
   }
 }
 
@@ -168,17 +175,23 @@ const callerOf =
     return value as T
   }
 
-const looks = (get: Scene['get']): Pick<Scene, 'until' | 'task' | 'events' | 'recoveries' | 'runs' | 'questions'> => {
-  const view = async (id: string): Promise<GoalView> => {
-    const { goals } = await get<StatusView>('/status')
-    return goals.find((candidate) => candidate.id === id) as GoalView
-  }
+type Looks = 'until' | 'waitFor' | 'task' | 'events' | 'recoveries' | 'runs' | 'questions'
+
+const looks = (get: Scene['get']): Pick<Scene, Looks> => {
+  const waitFor = waiterOf(get)
+  const view = (id: string): Promise<GoalView> => get<GoalView>(`/goals/${id}`)
   return {
+    waitFor: (what, look) => waitFor(what, look),
     until: (id, ...states) =>
-      waitFor(`goal ${id} is ${states.join(' or ')}`, async () => {
-        const goal = await view(id)
-        return states.includes(goal.state) ? goal : undefined
-      }),
+      waitFor(
+        `goal ${id} is ${states.join(' or ')}`,
+        async () => {
+          const goal = await view(id)
+          return states.includes(goal.state) ? goal : undefined
+        },
+        // No goal changes its state without an event.
+        5_000,
+      ),
     task: async (id, number = 1) => (await view(id)).tasks[number - 1] as TaskView,
     events: async (id, type) =>
       (await get<EventView[]>(`/events?goal=${id}&limit=1000`)).filter((event) => event.type === type),
@@ -207,6 +220,8 @@ export interface SceneOptions extends Pick<ServeOptions, 'playbooks' | 'notifica
   harness?: object
   /** More files of the first commit. */
   files?: Record<string, string>
+  /** Its engine has a database server for itself, instead of that of the test run. */
+  ownServer?: boolean
   /** Instead of an engine in this process. */
   start?: (root: string, environment: Record<string, string | undefined>) => Promise<Served>
 }
@@ -214,7 +229,7 @@ export interface SceneOptions extends Pick<ServeOptions, 'playbooks' | 'notifica
 export const openScene = async (
   agents: Record<string, FaultAgent>,
   config: object = {},
-  { environment: more, files = {}, harness = {}, start: startOther, remote, ...options }: SceneOptions = {},
+  { environment: more, files = {}, harness = {}, start: startOther, remote, ownServer, ...options }: SceneOptions = {},
 ): Promise<Scene> => {
   const top = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-scene-')))
   mkdirSync(join(top, 'outside'))
@@ -239,7 +254,7 @@ export const openScene = async (
   }
   const start = (): Promise<Served> =>
     startOther?.(root, environment) ?? serve({ root, environment, version: '0.0.0', ...options })
-  beginWithStore(inject('storeCache'), stateDirOf(environment, id))
+  if (ownServer !== true) prepareEngineHome(home)
   let served = await start()
   const call = callerOf(
     () => served,
@@ -247,7 +262,7 @@ export const openScene = async (
   )
   const get: Scene['get'] = (path) => call('GET', path)
   return {
-    ...{ top, root, get, waitFor },
+    ...{ top, root, get },
     ...looks(get),
     post: (path, body = {}) => call('POST', path, body),
     goal: async (tasks, chosen = {}) => {

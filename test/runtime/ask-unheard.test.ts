@@ -1,16 +1,13 @@
 /** A question whose output cannot be read: its agent is ended before another one starts. Real processes, git and store. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ask, type AskRequest } from '../../src/runtime/agent/ask.ts'
 import type { AskContext } from '../../src/runtime/agent/ask-context.ts'
 import type { Processes } from '../../src/runtime/core/ports.ts'
 import type { Db } from '../../src/store/db.ts'
-import { openStore } from '../../src/store/open.ts'
-import { beginWithStore } from '../support/store-folder.ts'
+import { openTestDb } from '../support/test-db.ts'
 import { openAskScene, type AskScene } from './ask-scene.ts'
 
 const schema = z.strictObject({ fits: z.boolean() })
@@ -28,17 +25,13 @@ const waiting = setInterval(() => {
 
 let db: Db
 let scene: AskScene
-const folder = mkdtempSync(join(tmpdir(), 'unstuck-unheard-'))
 beforeAll(async () => {
-  const cacheDir = fileURLToPath(new URL('../../node_modules/.cache/unstuck', import.meta.url))
-  beginWithStore(inject('storeCache'), folder)
-  db = await openStore({ stateDir: folder, cacheDir })
+  db = await openTestDb()
   scene = await openAskScene({ db, agents: { asker: answersWhenTold } })
 })
 afterAll(async () => {
   await scene.clear()
   await db.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 test('an agent that cannot be heard is over before the next one is asked, also one whose program has not started yet', async () => {

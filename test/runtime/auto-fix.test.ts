@@ -9,6 +9,7 @@ import { waitingOn } from '../../src/runtime/people/waiting-on.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { mustSucceed, sql } from '../../src/store/db.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
+import { readEvents } from '../../src/store/event.ts'
 import { getGoal } from '../../src/store/goal.ts'
 import { finishRun, getRun, saveRun } from '../../src/store/run.ts'
 import { getTask, listTasks, moveTask } from '../../src/store/task.ts'
@@ -42,6 +43,7 @@ const statusOf = async (id: string): Promise<TaskStatus> => (await opened.store.
 /** Two tasks, the second after the first, and the AutoFix task of the first. */
 const scene = async (
   kind: AutoFix['kind'] = 'conflict',
+  given: Partial<AutoFix> = {},
 ): Promise<{ goal: string; parent: string; dependent: string; fix: string }> => {
   const { store, contextOf, newGoal } = opened
   const { goal, tasks } = await newGoal(2)
@@ -56,6 +58,7 @@ const scene = async (
       {
         ...{ kind, title: '[AutoFix-Conflict] PR #1: Task 1', instructions: 'solve it', priority: 90 },
         ...{ because: 'conflicts in a.txt', lane: 'conflict_recovery' },
+        ...given,
       },
     ),
   )
@@ -145,4 +148,19 @@ it('waits for whatever continues the task that corrects it', async () => {
   expect(await store.task(parent)).toMatchObject({ status: 'blocked(needs_rework)', retry: null })
   await land(next.id)
   expect(await store.task(parent)).toMatchObject({ status: 'cancelled', supersededBy: next.id })
+})
+
+it('is told without the secrets that a reviewer or a check quotes', async () => {
+  // Put together here, so that nothing that looks for tokens finds one in this file.
+  const token = ['gh', 'p_', 'aB3d'.repeat(9)].join('')
+  const { store } = opened
+  const { goal, fix } = await scene('objection', {
+    ...{ title: `Remove ${token}`, instructions: `a.txt: ${token} is in it`, because: `${token} is in a.txt` },
+  })
+  const made = await store.task(fix)
+  expect(made.title).toMatch(/^Remove /)
+  expect(made.instructions).toMatch(/ is in it$/)
+  expect(JSON.stringify([made, await readEvents(store.db, { after: 0, limit: 1000, goalId: goal })])).not.toContain(
+    token,
+  )
 })

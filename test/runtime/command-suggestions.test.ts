@@ -1,20 +1,19 @@
 /** Commands that have proved themselves: from the stored executions to what `status` and `report` say. */
-import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createPaint, reportLines, statusLines } from '../../src/cli/render.ts'
 import type { ReportView, StatusView } from '../../src/api/contract.ts'
 import type { Run } from '../../src/domain/run.ts'
 import { reportView, statusView } from '../../src/runtime/people/views.ts'
 import type { Db } from '../../src/store/db.ts'
-import { openPglite } from '../../src/store/pglite.ts'
 import { finishExecution, insertExecution, insertProposal, settleExecution } from '../../src/store/recovery-proposal.ts'
-import { loadTemplate } from '../../src/store/template.ts'
 import { activeGoal, agents, claimed, empty } from '../store/scene.ts'
+import { openTestDb } from '../support/test-db.ts'
 
 let db: Db
 let run: Run
 let number = 0
 beforeAll(async () => {
-  db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  db = await openTestDb()
 })
 afterAll(() => db.close())
 beforeEach(async () => {

@@ -1,5 +1,5 @@
 /** Which work could have changed the owner's files, and which keys goals in progress freeze, over a real store. */
-import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { configSchema } from '../../src/config-schema.ts'
 import type { Launch, RunPhase } from '../../src/domain/run.ts'
 import { couldWrite } from '../../src/runtime/engine/could-write.ts'
@@ -9,17 +9,15 @@ import { json, mustSucceed, sql, type Db } from '../../src/store/db.ts'
 import { openEscalation } from '../../src/store/escalation.ts'
 import { storeNow } from '../../src/store/event.ts'
 import { getGoal, moveGoal } from '../../src/store/goal.ts'
-import { openPglite } from '../../src/store/pglite.ts'
 import { finishRun, getRun, saveRun } from '../../src/store/run.ts'
-import { loadTemplate } from '../../src/store/template.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { activeGoal, empty } from '../store/scene.ts'
+import { openTestDb } from '../support/test-db.ts'
 
 let db: Db
 let number = 0
 beforeAll(async () => {
-  const template = await loadTemplate(inject('storeCache'))
-  db = await openPglite({ dataDir: null, template })
+  db = await openTestDb()
 })
 afterAll(() => db.close())
 beforeEach(async () => {

@@ -1,5 +1,5 @@
 /** `unstuck policy explain` says what a run decides: both are asked about the same paths, modes, tasks and settings. */
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { configSchema } from '../../src/config-schema.ts'
 import type { Task } from '../../src/domain/task.ts'
 import { checkPathPolicy, type ChangedPath } from '../../src/recovery/policy/path-policy.ts'
@@ -9,11 +9,10 @@ import { deniedTexts, effectivePaths, pathRulesOf } from '../../src/runtime/core
 import { learnedPatterns, liveGrantsFor, recordGrant, recordLearned } from '../../src/runtime/core/granted-paths.ts'
 import type { RunContext } from '../../src/runtime/core/run-context.ts'
 import { heldByOthers, policyOptions } from '../../src/runtime/run/policy-options.ts'
-import type { Db } from '../../src/store/db.ts'
-import { openPglite } from '../../src/store/pglite.ts'
-import { loadTemplate } from '../../src/store/template.ts'
+import type { Db, Sql } from '../../src/store/db.ts'
 import { insertTasks } from '../../src/store/task.ts'
 import { activeGoal, agents, claimed, goal, task as readTask, taskOf } from '../store/scene.ts'
+import { openTestDb } from '../support/test-db.ts'
 
 let db: Db
 const newId = (prefix: string): string => `${prefix}-${(ids += 1)}`
@@ -24,8 +23,20 @@ const settings: { name: string; config: object }[] = [
   { name: 'no attempts', config: { policyRecovery: { attempts: 0, extraGeneratedPaths: ['gen'] } } },
 ]
 
+/** Nothing changes after the set-up, so that each statement is asked once and not for each path. */
+const remembering = (store: Db): Db => {
+  const answers = new Map<string, Promise<unknown[]>>()
+  const query = <Row>(statement: Sql): Promise<Row[]> => {
+    const key = JSON.stringify(statement)
+    const answer = answers.get(key) ?? store.query(statement)
+    answers.set(key, answer)
+    return answer as Promise<Row[]>
+  }
+  return { ...store, query }
+}
+
 beforeAll(async () => {
-  db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  db = await openTestDb()
   const base = { allowedPaths: ['src/**'], deniedPaths: ['src/vendor'], targetArea: null }
   await activeGoal(db, 'g', [
     { ...base, title: 'Run `make test` again', commands: ['make test'], contextFiles: ['doc/notes.txt'] },
@@ -48,6 +59,7 @@ beforeAll(async () => {
     const rework = { parent: task.id, depth: 1, because: 'it failed' }
     await db.transaction((tx) => insertTasks(tx, [{ ...taskOf('g', 4, { ...base, commands: [] }), rework }]))
   }
+  db = remembering(db)
 })
 afterAll(() => db?.close())
 

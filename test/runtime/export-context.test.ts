@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { configSchema } from '../../src/config-schema.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { realFiles, type Files } from '../../src/runtime/core/files.ts'
@@ -22,13 +22,12 @@ import { realPorts } from '../../src/runtime/core/ports.ts'
 import { createContextExportJob } from '../../src/runtime/engine/export-context.ts'
 import { sql, type Db } from '../../src/store/db.ts'
 import { becomeLeader, fencedByTerm, LeadershipLostError } from '../../src/store/leader.ts'
-import { openPglite } from '../../src/store/pglite.ts'
 import { insertRecovery, resolveRecovery } from '../../src/store/recovery.ts'
 import { saveRun } from '../../src/store/run.ts'
-import { loadTemplate } from '../../src/store/template.ts'
 import type { Repository } from '../../src/workspace/repository-types.ts'
 import { activeGoal, agents, claimed, empty, end, recoveryOf } from '../store/scene.ts'
 import { commitAll, put, user } from '../workspace/scene.ts'
+import { openTestDb } from '../support/test-db.ts'
 
 let db: Db
 let top: string
@@ -37,7 +36,7 @@ let elapsed: number
 let warnings: string[]
 let job: (context: Context) => Promise<void>
 beforeAll(async () => {
-  db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  db = await openTestDb()
 })
 afterAll(() => db.close())
 beforeEach(async () => {

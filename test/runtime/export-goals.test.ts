@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Choice } from '../../src/domain/escalation.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { realFiles, type Files } from '../../src/runtime/core/files.ts'
@@ -28,11 +28,11 @@ import { appendEvent, readEvents } from '../../src/store/event.ts'
 import { moveGoal } from '../../src/store/goal.ts'
 import { appendApproved, appendEscalated, appendProposed, insertProposal } from '../../src/store/recovery-proposal.ts'
 import { becomeLeader, fencedByTerm, LeadershipLostError } from '../../src/store/leader.ts'
-import { openPglite } from '../../src/store/pglite.ts'
-import { loadTemplate } from '../../src/store/template.ts'
 import type { Repository } from '../../src/workspace/repository-types.ts'
 import { activeGoal, agents, claimed, empty, end, goal } from '../store/scene.ts'
 import { commitAll, put, user } from '../workspace/scene.ts'
+import { openTestDb } from '../support/test-db.ts'
+import { samples } from '../support/samples.ts'
 
 let db: Db
 let root: string
@@ -44,7 +44,7 @@ let timers: { ms: number; work: () => void }[]
 let wakes: number
 let log: object
 beforeAll(async () => {
-  db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  db = await openTestDb()
 })
 afterAll(() => db.close())
 beforeEach(async () => {
@@ -645,6 +645,6 @@ test('after kills at any step each file is whole and has every event exactly onc
         'usage.jsonl',
       ])
     }),
-    { numRuns: 20 },
+    { numRuns: samples(20) },
   )
 })

@@ -1,22 +1,21 @@
 /** What failed on a machine and what cured it, from the rows that runs and recoveries leave, and how it is forgotten. */
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Run } from '../../src/domain/run.ts'
 import { deltaOf, failureDelta, type FailureDelta } from '../../src/runtime/agent/failure-delta.ts'
 import { failureLines } from '../../src/runtime/agent/brief-context.ts'
 import { json, mustSucceed, sql, type Db } from '../../src/store/db.ts'
 import type { MachineFailure } from '../../src/store/machine-failure.ts'
-import { openPglite } from '../../src/store/pglite.ts'
 import { insertRecovery, resolveRecovery, type NewRecovery } from '../../src/store/recovery.ts'
 import { registerAgents } from '../../src/store/agent.ts'
 import { finishRun } from '../../src/store/run.ts'
 import { moveTask } from '../../src/store/task.ts'
-import { loadTemplate } from '../../src/store/template.ts'
 import { activeGoal, agents, claimed, empty, end, recoveryOf, task } from '../store/scene.ts'
+import { openTestDb } from '../support/test-db.ts'
 
 let db: Db
 let goals = 0
 beforeAll(async () => {
-  db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  db = await openTestDb()
 })
 afterAll(() => db.close())
 beforeEach(async () => {

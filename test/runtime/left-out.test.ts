@@ -1,9 +1,7 @@
 /** Work of which everything looks generated and was left out: only checks that make it again turn it into no change. Real store, git and checks. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Excluded } from '../../src/domain/run.ts'
 import { playbooks } from '../../src/recovery/ladder.ts'
 import { workNow } from '../../src/runtime/agent/collected.ts'
@@ -11,24 +9,17 @@ import { saveProgress, type RunContext } from '../../src/runtime/core/run-contex
 import { policy } from '../../src/runtime/run/phases/policy.ts'
 import { verify } from '../../src/runtime/run/phases/verify.ts'
 import type { Db } from '../../src/store/db.ts'
-import { openStore } from '../../src/store/open.ts'
 import { recoveriesOfRun } from '../../src/store/recovery.ts'
-import { beginWithStore } from '../support/store-folder.ts'
+import { openTestDb } from '../support/test-db.ts'
 import { openAskScene, type AskScene } from './ask-scene.ts'
 
 let db: Db
 let scene: AskScene
-const folder = mkdtempSync(join(tmpdir(), 'unstuck-left-out-'))
 beforeAll(async () => {
-  const cacheDir = fileURLToPath(new URL('../../node_modules/.cache/unstuck', import.meta.url))
-  beginWithStore(inject('storeCache'), folder)
-  db = await openStore({ stateDir: folder, cacheDir })
+  db = await openTestDb()
 })
 afterEach(async () => scene.clear())
-afterAll(async () => {
-  await db.close()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterAll(() => db.close())
 
 const leftOut: Excluded = { path: 'dist/', because: 'it looks generated, and the checks make it again' }
 

@@ -1,9 +1,7 @@
 /** The end of a turn of a loop, with a real store, repository and workspace: what its role may not change is restored, also over a crash. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { LoopRole, LoopState } from '../../src/domain/loop.ts'
 import type { Run } from '../../src/domain/run.ts'
 import type { Task } from '../../src/domain/task.ts'
@@ -19,26 +17,19 @@ import { gateFacts } from '../../src/runtime/run/loop/gate-facts.ts'
 import { limitRole } from '../../src/runtime/run/loop/limit-role.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { mustSucceed, type Db } from '../../src/store/db.ts'
-import { openStore } from '../../src/store/open.ts'
 import { getRun, saveRun } from '../../src/store/run.ts'
 import { getTask } from '../../src/store/task.ts'
-import { beginWithStore } from '../support/store-folder.ts'
+import { openTestDb } from '../support/test-db.ts'
 import { put } from '../workspace/scene.ts'
 import { openAskScene, type AskScene } from './ask-scene.ts'
 
 let db: Db
 let scene: AskScene
-const folder = mkdtempSync(join(tmpdir(), 'unstuck-loop-'))
 beforeAll(async () => {
-  const cacheDir = fileURLToPath(new URL('../../node_modules/.cache/unstuck', import.meta.url))
-  beginWithStore(inject('storeCache'), folder)
-  db = await openStore({ stateDir: folder, cacheDir })
+  db = await openTestDb()
 })
 afterEach(async () => scene.clear())
-afterAll(async () => {
-  await db.close()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterAll(() => db.close())
 
 interface Turn {
   runContext: RunContext

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { settingsKeptIn } from '../../src/api/settings.ts'
 import { loadConfig, type Config } from '../../src/config.ts'
 import { loadPolicyRecovery } from '../../src/policy-recovery-file.ts'
@@ -14,15 +14,14 @@ import { openOwnerSettings, type OwnerSettings } from '../../src/runtime/engine/
 import { configStateAt } from '../../src/store/config-state.ts'
 import type { Db } from '../../src/store/db.ts'
 import { readEvents } from '../../src/store/event.ts'
-import { openPglite } from '../../src/store/pglite.ts'
-import { loadTemplate } from '../../src/store/template.ts'
+import { openTestDb } from '../support/test-db.ts'
 
 let db: Db
 let root = ''
 let agentRuns = false
 let frozen: string[] = []
 beforeAll(async () => {
-  db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  db = await openTestDb()
 })
 afterAll(() => db.close())
 

@@ -248,8 +248,9 @@ describe('an edit by a person', () => {
     await expect(retryTask(contextOf(), id)).rejects.toThrow(
       `"[Rework] Task 1" continues its work and was given up; use: unstuck retry ${child}`,
     )
+    const { goalId } = await store.task(id)
     await expect(cancelTask(contextOf(), id, async () => undefined)).rejects.toThrow(
-      `and was given up; to end the goal: unstuck cancel ${(await store.task(id)).goalId}`,
+      `and was given up; to end the goal: unstuck cancel ${goalId}`,
     )
   })
 })

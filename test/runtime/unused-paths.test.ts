@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { configSchema } from '../../src/config-schema.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { exportLearnedPaths } from '../../src/runtime/core/export-learned.ts'
@@ -23,18 +23,17 @@ import { sql, type Db } from '../../src/store/db.ts'
 import { readEvents } from '../../src/store/event.ts'
 import { learnPath } from '../../src/store/learned-path.ts'
 import { insertPathGrant, listPathGrants } from '../../src/store/path-grant.ts'
-import { openPglite } from '../../src/store/pglite.ts'
-import { loadTemplate } from '../../src/store/template.ts'
 import type { Repository } from '../../src/workspace/repository-types.ts'
 import { activeGoal, empty } from '../store/scene.ts'
 import { commitAll, put, user } from '../workspace/scene.ts'
+import { openTestDb } from '../support/test-db.ts'
 
 let db: Db
 let root: string
 let top: string
 let warnings: string[]
 beforeAll(async () => {
-  db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  db = await openTestDb()
 })
 afterAll(() => db.close())
 beforeEach(async () => {

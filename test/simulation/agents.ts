@@ -234,6 +234,13 @@ const workBroken = (start: Start, speech: Speech, tests: string[]): Act[] => [
   ...speech.good(0.02),
 ]
 
+/** In the words of Claude; only plans written by hand have these. */
+const overlong = line({
+  ...{ type: 'result', subtype: 'success', is_error: true, terminal_reason: 'prompt_too_long' },
+  result: 'Prompt is too long',
+})
+const sessionless = line('No conversation found with session ID: session-0', 'stderr')
+
 /** What follows the opening, by behaviour. */
 const bodyOf = (start: Start, speech: Speech): { acts: Act[]; below?: string | null; opens?: boolean } => {
   const { behaviour, task, spec } = start
@@ -305,6 +312,10 @@ const bodyOf = (start: Start, speech: Speech): { acts: Act[]; below?: string | n
       return { acts: [edit(`src/clash-${start.dice.pick(['a', 'b'])}`, 'here\n'), ...done] }
     case 'costly':
       return { acts: [...work(start, speech), ...speech.good(9)] }
+    case 'overlong':
+      return { acts: [...work(start, speech).slice(0, 3), overlong, exit(1)] }
+    case 'sessionless':
+      return { acts: [sessionless, exit(1)], opens: false }
     case 'tamper-goal':
       return { acts: [...work(start, speech), { kind: 'tamper', what: 'goal' }, ...speech.good(0.02)] }
     case 'tamper-main':

@@ -123,11 +123,7 @@ const dbOf = (world: World, self: Incarnation, step: Step): Db => {
   }
   return {
     query: async <Row>(statement: Sql) => {
-      const rows = (await step('store.query', () => {
-        const found = run(statement)
-        world.written()
-        return found
-      })) as Row[]
+      const rows = (await step('store.query', () => world.alone(statement))) as Row[]
       return rows
     },
     transaction: (work) =>

@@ -1,15 +1,15 @@
 /** A run of which a process stays alive whatever is done: no check begins, and a person is asked. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openSyncStore, type SyncStore } from './pglite-sync.ts'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { aGoal, aPlan, aTask } from './plans.ts'
 import { runPlan } from './run.ts'
+import { openSyncStore, type SyncStore } from './sync-store.ts'
 import { noHooks, type Hooks } from './world.ts'
 
 let store: SyncStore
 beforeAll(async () => {
-  store = await openSyncStore()
+  store = await openSyncStore(inject('simulationSocket'))
 })
-afterAll(async () => store.close())
+afterAll(() => store.close())
 
 /** An engine beside one immortal process; `checks` counts what it runs. */
 const besides = (left: { pid: number; name: string }[]) => {

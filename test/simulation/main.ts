@@ -6,9 +6,10 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'
-import { openSyncStore } from './pglite-sync.ts'
 import { mostSteps } from './run.ts'
+import { startServer } from './server.ts'
 import { runSeed, type SeedResult, type Wanted } from './seed.ts'
+import { openSyncStore } from './sync-store.ts'
 
 const usage =
   'npm run simulate -- --seed N [--seeds M] [--processes P] [--steps K] [--without e1,f2] [--planted name] [--verbose] [--keep]'
@@ -118,15 +119,15 @@ const createSeeds = () => {
 }
 const nextSeed = createSeeds()
 
-const runHere = async (): Promise<void> => {
-  const store = await openSyncStore()
+const runHere = async (socket: string): Promise<void> => {
+  const store = await openSyncStore(socket)
   for (let seed = nextSeed(); seed !== undefined; seed = nextSeed()) total.add(await runSeed(seed, store, wanted))
-  await store.close()
+  store.close()
 }
 
 /** A seed at work when another one breaks a promise still comes to its end, so both are told. */
-const runElsewhere = async (): Promise<void> => {
-  const child = fork(`${import.meta.dirname}/seed-process.ts`)
+const runElsewhere = async (socket: string): Promise<void> => {
+  const child = fork(`${import.meta.dirname}/seed-process.ts`, [socket])
   const ended = once(child, 'exit').then(([status, signal]) => {
     throw new Error(`a process of the simulation ended: ${signal ?? `exit status ${status}`}`)
   })
@@ -141,6 +142,15 @@ const runElsewhere = async (): Promise<void> => {
 }
 
 const processes = Math.min(Number(values.processes), Math.max(1, Number(values.seeds)))
-await (processes === 1 ? runHere() : Promise.all(Array.from({ length: processes }, runElsewhere)))
+const server = await startServer()
+// Otherwise the server would stay until the next run sweeps it.
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void server.clear().finally(() => process.exit(1)))
+try {
+  const { socket } = server
+  await (processes === 1 ? runHere(socket) : Promise.all(Array.from({ length: processes }, () => runElsewhere(socket))))
+} finally {
+  await server.clear()
+}
 total.report()
 process.exitCode = total.failed() === 0 ? 0 : 1

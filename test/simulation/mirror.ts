@@ -2,7 +2,7 @@
  * What the store holds, kept in memory by reading only what the last commit changed (rows with a new enough xmin), so that
  * the oracle may look at everything after every commit without asking for everything.
  */
-import { fromRow } from '../../src/store/db.ts'
+import { fromRow, type Sql } from '../../src/store/db.ts'
 import type { Escalation } from '../../src/domain/escalation.ts'
 import type { Goal } from '../../src/domain/goal.ts'
 import type { Judgement } from '../../src/domain/judgement.ts'
@@ -14,7 +14,7 @@ import type { Agent } from '../../src/domain/agent.ts'
 import { readTask } from '../../src/store/task.ts'
 import type { Recovery } from '../../src/store/recovery.ts'
 import type { StoredEvent } from '../../src/store/event.ts'
-import type { SyncStore } from './pglite-sync.ts'
+import type { SeenChanges } from './freshness.ts'
 
 export interface Tables {
   goal: Map<string, Goal>
@@ -40,12 +40,16 @@ export interface RowChange {
 export interface Look {
   changes: RowChange[]
   events: StoredEvent[]
+  /** Of the tables whose rows are compared with what they were. */
+  seen: SeenChanges
 }
 
 export interface Mirror {
   tables: Tables
-  /** What the last commit did to the tables that its statements name. */
-  look(touched: ReadonlySet<string>): Look
+  /** What is to be read after a commit whose statements name these tables. */
+  looks(touched: ReadonlySet<string>): Sql[]
+  /** What the commit did, from the rows that its looks gave. */
+  look(touched: ReadonlySet<string>, seen: object[][]): Look
 }
 
 const tableNames = ['goal', 'task', 'run', 'merge_entry', 'escalation', 'recovery', 'judgement'] as const
@@ -90,13 +94,32 @@ const revive = (row: object): object => {
 
 const rowOf = (table: string, row: object): object => {
   if (table !== 'task') return revive(row)
-  const raw = row as Record<string, unknown>
+  const raw: Record<string, unknown> = { ...row }
   for (const [key, value] of Object.entries(raw))
     if (/_at$|^count_from$/.test(key) && typeof value === 'string') raw[key] = new Date(value)
   return readTask(raw)
 }
 
-export const createMirror = (store: SyncStore): Mirror => {
+type Raw = Record<string, unknown>
+
+const isEqual = (one: unknown, other: unknown): boolean =>
+  one === other ||
+  (typeof one === 'object' && typeof other === 'object' && JSON.stringify(one) === JSON.stringify(other))
+
+/** Compares the rows of a table as the store gives them with those of before. */
+const createComparison = () => {
+  const known = new Map<string, Raw>()
+  return (table: string, id: string, row: Raw): { id: string; columns: string[] | undefined } => {
+    const key = `${table} ${id}`
+    const before = known.get(key)
+    known.set(key, row)
+    return { id, columns: before && Object.keys(row).filter((column) => !isEqual(before[column], row[column])) }
+  }
+}
+
+const isCompared = (table: string): boolean => (tableNames as readonly string[]).includes(table)
+
+export const createMirror = (): Mirror => {
   const tables: Tables = {
     ...{ goal: new Map(), task: new Map(), run: new Map(), agent: new Map(), merge_entry: new Map() },
     ...{ escalation: new Map(), recovery: new Map(), judgement: new Map(), lease: new Map() },
@@ -104,6 +127,7 @@ export const createMirror = (store: SyncStore): Mirror => {
   /** The newest transaction whose rows were seen: those of later ones have higher numbers, because there is one connection. */
   let newest = 0
   let lastEvent = 0
+  const compare = createComparison()
   const put = (table: Table, id: string, after: object | undefined): RowChange => {
     const map = tables[table] as Map<string, object>
     const before = map.get(id)
@@ -113,16 +137,21 @@ export const createMirror = (store: SyncStore): Mirror => {
   }
   return {
     tables,
-    look: (touched) => {
+    looks: (touched) =>
+      readAfter(touched).map((table) => ({
+        text: selects[table] ?? '',
+        values: table === 'agent' || table === 'lease' ? [] : [String(table === 'event' ? lastEvent : newest)],
+      })),
+    look: (touched, seen) => {
       const changes: RowChange[] = []
       const events: StoredEvent[] = []
+      const compared = new Map<string, { id: string; columns: string[] | undefined }[]>()
       const leases = new Map<string, object>()
-      const since = newest
-      for (const table of readAfter(touched)) {
-        const values = table === 'agent' || table === 'lease' ? [] : [String(table === 'event' ? lastEvent : since)]
-        const rows = store.query({ text: selects[table] ?? '', values }) as { id: string; row: object; xmin: string }[]
-        for (const { id, row, xmin } of rows) {
+      for (const [index, table] of readAfter(touched).entries()) {
+        if (isCompared(table)) compared.set(table, [])
+        for (const { id, row, xmin } of seen[index] as { id: string; row: object; xmin: string }[]) {
           newest = Math.max(newest, Number(xmin))
+          compared.get(table)?.push(compare(table, id, row as Raw))
           if (table === 'lease') leases.set(id, revive(row))
           else if (table === 'event') events.push(revive(row) as StoredEvent)
           else changes.push(put(table as Table, id, rowOf(table, row)))
@@ -135,7 +164,7 @@ export const createMirror = (store: SyncStore): Mirror => {
         if (JSON.stringify(before) !== JSON.stringify(lease)) changes.push(put('lease', id, lease))
       }
       lastEvent = events.at(-1)?.id ?? lastEvent
-      return { changes, events }
+      return { changes, events, seen: compared }
     },
   }
 }

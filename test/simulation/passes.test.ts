@@ -1,16 +1,16 @@
 /** The passes of an engine: how many there are while a task that is due cannot be moved, and what they do not wait for. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { passEveryMs } from '../../src/runtime/engine/next-pass.ts'
-import { openSyncStore, type SyncStore } from './pglite-sync.ts'
 import { aGoal, aPlan, aTask } from './plans.ts'
 import { runPlan } from './run.ts'
+import { openSyncStore, type SyncStore } from './sync-store.ts'
 import { noHooks, type Hooks, type World } from './world.ts'
 
 let store: SyncStore
 beforeAll(async () => {
-  store = await openSyncStore()
+  store = await openSyncStore(inject('simulationSocket'))
 })
-afterAll(async () => store.close())
+afterAll(() => store.close())
 
 const stuckMs = 120_000
 

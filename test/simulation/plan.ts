@@ -41,6 +41,15 @@ export type Behaviour =
   | 'tamper-goal'
   | 'tamper-main'
   | 'tamper-delete'
+  | 'overlong'
+  | 'sessionless'
+
+/** What the agent of a plan written by hand may look at when it starts. */
+export interface StartFacts {
+  /** Its command line, with what it is told. */
+  words: string
+  atMs: number
+}
 
 /** What a model answers when it is asked about changed paths; `greedy` allows more than it was asked about. */
 export const modelAnswers = [
@@ -71,6 +80,8 @@ export interface TaskPlan {
   commands: string[]
   /** The n-th start of its agent behaves as the n-th of these; the last one stands for all later ones. */
   behaviours: Behaviour[]
+  /** Instead of the number: it succeeds in every start for which this holds, and behaves as the first of its behaviours in all others. */
+  isHelped?: (start: StartFacts) => boolean
   /** The n-th question about its paths is answered by the n-th of these; the last one stands for all later ones. */
   answers: ModelAnswer[]
   /** Paths it changes; shared ones conflict. */

@@ -74,6 +74,10 @@ const askingAtOnce = (context: Context): Context => ({
   },
 })
 
+/** How a claim takes the areas of its task. */
+const holdsAreas =
+  /insert into area_hold \(task_id, span\) select id, span (from task where id = \$\d+ and span is not null)\s+on conflict do nothing returning task_id/
+
 export const planted: readonly Planted[] = [
   {
     name: 'epoch-not-rising',
@@ -128,8 +132,8 @@ export const planted: readonly Planted[] = [
         statement: ({ text, values }) => ({
           text: text
             .replace('area_hold.span && task.span', 'area_hold.span && task.span and false')
-            .replace('insert into area_hold (task_id, span) select id, span', 'select id')
-            .replace(/(select id from task where id = \$1)\s+on conflict do nothing returning task_id/, '$1'),
+            .replace(holdsAreas, 'select id as task_id $1')
+            .replace('insert into area_hold (task_id, span) select id, span', 'select id'),
           values,
         }),
       }),
@@ -150,8 +154,8 @@ export const planted: readonly Planted[] = [
               'area_hold.span && task.span',
               "area_hold.span && task.span and area_hold.task_id in (select id from task where state = 'running')",
             )
-            .replace('insert into area_hold (task_id, span) select id, span', 'select id')
-            .replace(/(select id from task where id = \$1)\s+on conflict do nothing returning task_id/, '$1'),
+            .replace(holdsAreas, 'select id as task_id $1')
+            .replace('insert into area_hold (task_id, span) select id, span', 'select id'),
           values,
         }),
       }),
@@ -615,7 +619,7 @@ export const planted: readonly Planted[] = [
     plan: aPlan(
       [aGoal([aTask('t1', ['success'])], { judge: 'llm' })],
       [],
-      [{ id: 'e1', kind: 'judge-off', atMs: 8_000, pick: 2 }],
+      [{ id: 'e1', kind: 'judge-off', atMs: 14_000, pick: 2 }],
     ),
     hooks: () =>
       onStore({

@@ -11,7 +11,7 @@ import { answerScript, scriptOf, solvingScript, type Act, type Script } from './
 import { reviewScript } from './reviewers.ts'
 import type { Dice } from './dice.ts'
 import type { SimGit } from './git.ts'
-import type { TaskPlan } from './plan.ts'
+import type { Behaviour, TaskPlan } from './plan.ts'
 import type { Scheduler } from './scheduler.ts'
 
 export interface Program {
@@ -155,18 +155,24 @@ const nthOf = <T>(list: readonly T[], count: number, other: T): T => {
   return list[last] === 'quota' && count >= last + mostAtLimit ? other : (list[Math.min(count, last)] ?? other)
 }
 
+const behaviourOf = ({ scheduler }: ProcessParts, { spec }: SimLaunch, task: TaskPlan, count: number): Behaviour => {
+  const { behaviours, isHelped } = task
+  if (isHelped === undefined) return nthOf(behaviours, count, 'success')
+  return isHelped({ words: spec.argv.join(' '), atMs: scheduler.now() }) ? 'success' : nthOf(behaviours, 0, 'success')
+}
+
 const scriptFor = (
-  { dice }: ProcessParts,
+  parts: ProcessParts,
   launch: SimLaunch,
   { task, count, kind }: { task: TaskPlan; count: number; kind: Kind },
 ): Script => {
   const { spec } = launch
   const session = `${sessionLetters[kind]}-${spec.marker}-${count}`
-  const start = { spec, task, session, dice: dice.fork(`${task.id}/${session}`) }
+  const start = { spec, task, session, dice: parts.dice.fork(`${task.id}/${session}`) }
   const nth = <T>(list: readonly T[], other: T): T => nthOf(list, count, other)
   if (kind === 'review') return reviewScript({ ...start, count }, nth(task.reviews, 'approve'))
   if (kind === 'question') return answerScript(start, nth(task.answers, 'deny'))
-  const worker = { ...start, count, behaviour: nth(task.behaviours, 'success') }
+  const worker = { ...start, count, behaviour: behaviourOf(parts, launch, task, count) }
   return kind === 'solving' ? solvingScript(worker, nth(task.solves, 'solves')) : scriptOf(worker)
 }
 

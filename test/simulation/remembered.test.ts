@@ -1,16 +1,16 @@
 /** A read that is answered from memory gives what the store would give at this moment. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { openPlainStore, withMemory, type SyncStore } from './pglite-sync.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { makePlan } from './plan.ts'
 import { reset, runPlan } from './run.ts'
+import { openPlainStore, withMemory, type SyncStore } from './sync-store.ts'
 
 let plain: SyncStore
 let store: SyncStore
 beforeAll(async () => {
-  plain = await openPlainStore()
+  plain = await openPlainStore(inject('simulationSocket'))
   store = withMemory(plain)
 })
-afterAll(async () => store.close())
+afterAll(() => store.close())
 beforeEach(() => reset(store))
 
 const query = (text: string, ...values: unknown[]): object[] => store.query({ text, values })
@@ -20,21 +20,21 @@ const jobs = (): object[] => query('select name from job order by name')
 describe('what is remembered', () => {
   test('is read again after a write, in a transaction and after it', () => {
     expect(jobs()).toEqual([])
-    store.simple('begin')
+    store.begin()
     insert('one')
     expect(jobs()).toEqual([{ name: 'one' }])
-    store.simple('commit')
+    store.commit([])
     expect(jobs()).toEqual([{ name: 'one' }])
     query('with gone as (delete from job returning name) select name from gone')
     expect(jobs()).toEqual([])
   })
 
   test('is what was there before a transaction that was rolled back', () => {
-    store.simple('begin')
+    store.begin()
     expect(jobs()).toEqual([])
     insert('one')
     expect(jobs()).toEqual([{ name: 'one' }])
-    store.simple('rollback')
+    store.rollback()
     expect(jobs()).toEqual([])
   })
 
@@ -50,16 +50,29 @@ describe('what is remembered', () => {
   test('answers nothing in a transaction that has failed', () => {
     for (const fail of [
       'select 1 / number from task where number = 0 or 1 / 0 = 1',
-      'insert into job (name) values (null)',
+      'insert into job (name) values (null) returning name',
     ]) {
       expect(jobs()).toEqual([])
-      store.simple('begin')
+      store.begin()
       expect(() => query(fail)).toThrow()
       expect(() => jobs()).toThrow('current transaction is aborted')
-      store.simple('rollback')
+      store.rollback()
       expect(jobs()).toEqual([])
     }
   })
+})
+
+test('a write that gives nothing tells its error at the latest at the end of its transaction', () => {
+  store.begin()
+  expect(query('insert into job (name) values (null)')).toEqual([])
+  expect(() => store.commit([])).toThrow('null value')
+  store.rollback()
+  store.begin()
+  query('insert into job (name) values (null)')
+  expect(() => jobs()).toThrow('null value')
+  expect(() => jobs()).toThrow('current transaction is aborted')
+  store.rollback()
+  expect(jobs()).toEqual([])
 })
 
 test('another seed begins empty, also when its first transaction is rolled back', () => {
@@ -67,9 +80,9 @@ test('another seed begins empty, also when its first transaction is rolled back'
   for (const text of ['select count(*) from job', 'select min(name) from job']) expect(query(text)).toHaveLength(1)
   reset(store)
   expect(jobs()).toEqual([])
-  store.simple('begin')
+  store.begin()
   insert('two')
-  store.simple('rollback')
+  store.rollback()
   expect(jobs()).toEqual([])
 })
 

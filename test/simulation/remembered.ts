@@ -5,35 +5,18 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Sql } from '../../src/store/db.ts'
-import type { SyncStore } from './pglite-sync.ts'
-
-interface Traits {
-  reads: readonly string[]
-  writes: readonly string[]
-  /** Its answer depends on the clock. */
-  timed: boolean
-  remembered: boolean
-}
+import { createFreshness } from './freshness.ts'
+import type { SyncStore } from './sync-store.ts'
+import { createTraits, type Traits } from './statement-traits.ts'
 
 interface Answer {
   rows: object[]
   /** How many writes there had been, and the clock. */
   at: number
   clock: number
+  /** The transaction that it was read in, where it had written by then what the read depends on. */
+  within: number | undefined
 }
-
-/** What a view reads, whose numbers a sequence gives, and what is deleted with the rows of a table. */
-const readBy: Record<string, readonly string[]> = { agent_view: ['agent', 'lease', 'engine'], event_id_seq: ['event'] }
-const deletedWith: Record<string, readonly string[]> = {
-  notification: ['notification_button', 'notification_delivery'],
-}
-
-/** What the session or the server says about itself may change without a write. */
-const ofTheServer = /\bpg_|\bcurrent_setting\b|\bclock_timestamp\b|\brandom\b|\bxmin\b/
-/** Whether other sessions do something: there are none. */
-const ofOthers = /\bpid <> pg_backend_pid\(\)/
-/** Not `for update` of a read, and not `do update set` of an insert. */
-const written = /\b(?:insert\s+into|delete\s+from|(?<!\b(?:for|key|do)\s+)update)\s+(\w+)/gi
 
 /** `differs`: told of an answer that is not what the store would have given. Without it nothing is compared. */
 export const remembering = (
@@ -41,36 +24,17 @@ export const remembering = (
   tables: readonly string[],
   differs?: (text: string) => void,
 ): SyncStore => {
-  const known = new Map<string, Traits>()
-  const traitsOf = (text: string): Traits => {
-    const found = known.get(text)
-    if (found !== undefined) return found
-    const words = new Set(text.match(/\w+/g))
-    const named = [...tables, ...Object.keys(readBy)].filter((name) => words.has(name))
-    const isOfOthers = ofOthers.test(text)
-    const reads = isOfOthers ? [] : named.flatMap((name) => readBy[name] ?? name)
-    const writes = [...text.matchAll(written)].flatMap(([, name = '']) => [name, ...(deletedWith[name] ?? [])])
-    const remembered = writes.length === 0 && (isOfOthers || (reads.length > 0 && !ofTheServer.test(text)))
-    const traits = { reads, writes, timed: text.includes('unstuck_now'), remembered }
-    known.set(text, traits)
-    return traits
-  }
+  const traitsOf = createTraits(tables)
+  const fresh = createFreshness()
   const answers = new Map<string, Map<string, Answer>>()
-  const changedAt = new Map<string, number>()
   let clock = 0
-  let count = 0
-  const changed = (names: readonly string[]): void => {
-    count += 1
-    for (const name of names) changedAt.set(name, count)
-  }
-  // The transaction of this moment: whether the store knows of it, what it wrote, and whether it can only be rolled back.
+  // The transaction of this moment: whether the store knows of it, and whether it can only be rolled back.
   let state: 'none' | 'asked' | 'begun' = 'none'
-  let touched: string[] = []
   let failed = false
   const begin = (): void => {
     if (state !== 'asked') return
     state = 'begun'
-    store.simple('begin')
+    store.begin()
   }
   const ask = (statement: Sql): object[] => {
     try {
@@ -85,52 +49,74 @@ export const remembering = (
       throw error
     }
   }
-  const lookUp = (statement: Sql, { reads, timed }: Traits): object[] => {
+  const isValid = (answer: Answer, statement: Sql, traits: Traits): boolean => {
+    if (traits.timed && answer.clock !== clock) return false
+    if (answer.within !== undefined && answer.within !== fresh.transaction()) return false
+    return fresh.isSince(answer.at, traits, statement.values)
+  }
+  const lookUp = (statement: Sql, traits: Traits): object[] => {
     const key = JSON.stringify(statement.values)
     let known = answers.get(statement.text)
     if (known === undefined) answers.set(statement.text, (known = new Map<string, Answer>()))
     const answer = known.get(key)
-    const isSame = answer !== undefined && (!timed || answer.clock === clock)
-    if (isSame && reads.every((name) => (changedAt.get(name) ?? 0) <= answer.at)) {
+    if (answer !== undefined && isValid(answer, statement, traits)) {
       if (differs !== undefined && !isDeepStrictEqual(answer.rows, store.query(statement))) differs(statement.text)
       return answer.rows.slice()
     }
     const rows = ask(statement)
-    known.set(key, { rows, at: count, clock })
+    const within = fresh.isWritten(traits.reads) ? fresh.transaction() : undefined
+    known.set(key, { rows, at: fresh.count(), clock, within })
     return rows.slice()
   }
-  const end = (text: string): void => {
-    if (state === 'begun') store.simple(text)
-    if (text === 'rollback') changed(touched)
+  const over = (): void => {
     state = 'none'
-    touched = []
     failed = false
+  }
+  const query = (statement: Sql): object[] => {
+    const traits = traitsOf(statement.text)
+    if (traits.time !== undefined && !failed) return [{ [traits.time]: new Date(clock) }]
+    if (traits.remembered && !failed) return lookUp(statement, traits)
+    if (traits.writes.length > 0) {
+      begin()
+      fresh.write(traits.writes)
+    }
+    return ask(statement)
   }
   return {
     ...store,
+    query,
     setClock: (ms) => {
       clock = ms
       store.setClock(ms)
     },
-    query: (statement) => {
-      const traits = traitsOf(statement.text)
-      if (traits.remembered && !failed) return lookUp(statement, traits)
-      if (traits.writes.length === 0) return ask(statement)
-      begin()
-      changed(traits.writes)
-      touched.push(...traits.writes)
-      return ask(statement)
+    alone: (statement, looks) => {
+      const { writes } = traitsOf(statement.text)
+      if (writes.length === 0) return { rows: query(statement), looks: looks.map(query) }
+      fresh.begin()
+      fresh.write(writes)
+      return store.alone(statement, looks)
     },
-    simple: (text) => {
-      if (text === 'begin') {
-        state = 'asked'
-        return
-      }
-      if (text === 'commit' || text === 'rollback') return end(text)
-      store.simple(text)
+    begin: () => {
+      state = 'asked'
+      fresh.begin()
+    },
+    commit: (looks) => {
+      const seen = state === 'begun' ? store.commit(looks) : looks.map(query)
+      over()
+      return seen
+    },
+    seen: fresh.seen,
+    rollback: () => {
+      if (state === 'begun') store.rollback()
+      fresh.rollback()
+      over()
+    },
+    script: (text) => {
+      store.script(text)
       // Another seed begins.
       answers.clear()
-      changed(tables)
+      fresh.begin()
+      fresh.write(tables.map((table) => ({ table, deletes: true })))
     },
   }
 }

@@ -4,7 +4,7 @@ import { Killed } from './engine.ts'
 import type { FaultKind, Plan } from './plan.ts'
 import { answerOne, cleanUp, giveGoal, happen } from './people.ts'
 import { tables } from '../support/tables.ts'
-import type { SyncStore } from './pglite-sync.ts'
+import type { SyncStore } from './sync-store.ts'
 import { createWorld, type Hooks, type BrokenInvariant, type World } from './world.ts'
 
 export interface Outcome {
@@ -25,6 +25,8 @@ export interface SimulationOptions {
   /** More events of the scheduler than this are a livelock. */
   steps?: number
   each?: (line: string) => void
+  /** Looks no further from where this holds. */
+  isOver?: () => boolean
 }
 
 /** In events of the scheduler: some five times what the longest seeds take. */
@@ -72,12 +74,12 @@ const setOut = (world: World): number => {
   return last
 }
 
-const live = async (world: World, steps: number): Promise<void> => {
+const live = async (world: World, { steps = mostSteps, isOver = () => false }: SimulationOptions): Promise<void> => {
   const last = setOut(world)
   let restSince = -1
   let round = 0
   let cleaned = false
-  while (world.violation === undefined) {
+  while (world.violation === undefined && !isOver()) {
     await world.scheduler.step()
     const now = world.scheduler.now()
     if (world.scheduler.steps() > steps) return world.violated('everything ends', `still at work after ${steps} events`)
@@ -100,10 +102,10 @@ const live = async (world: World, steps: number): Promise<void> => {
 }
 
 export const reset = (store: SyncStore): void => {
-  store.simple('rollback')
-  store.simple(`truncate ${tables.join(', ')} restart identity`)
-  store.simple('update leader set engine_id = null, term = 0')
-  store.simple("update hatch set state = 'idle', changed_by = ''")
+  store.rollback()
+  store.script(`truncate ${tables.join(', ')} restart identity;
+    update leader set engine_id = null, term = 0;
+    update hatch set state = 'idle', changed_by = ''`)
 }
 
 export const runPlan = async (plan: Plan, store: SyncStore, options: SimulationOptions = {}): Promise<Outcome> => {
@@ -123,7 +125,7 @@ export const runPlan = async (plan: Plan, store: SyncStore, options: SimulationO
   process.on('unhandledRejection', rejected)
   try {
     world.boot()
-    await live(world, options.steps ?? mostSteps)
+    await live(world, options)
   } catch (error) {
     world.broken('the simulation itself', error)
   } finally {

@@ -1,5 +1,5 @@
 /** One seed as the command line asks for it, and what is to be said about it. Its result can be sent from one process to another. */
-import type { SyncStore } from './pglite-sync.ts'
+import type { SyncStore } from './sync-store.ts'
 import { makePlan, without } from './plan.ts'
 import { planted } from './planted.ts'
 import { runPlan, type Outcome } from './run.ts'

@@ -1,6 +1,6 @@
 /** Makes a failing seed smaller: takes parts away, halves first and then one by one, as long as the same promise breaks. */
 import { makePlan, planParts, without } from './plan.ts'
-import type { SyncStore } from './pglite-sync.ts'
+import type { SyncStore } from './sync-store.ts'
 import { runPlan, type Outcome } from './run.ts'
 import type { Hooks } from './world.ts'
 

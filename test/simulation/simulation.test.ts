@@ -2,20 +2,20 @@
  * The real runtime in the simulated world. The fixed seeds are the short form; more by `npm run simulate -- --seeds 1000`
  * or, here, by UNSTUCK_SIMULATE_SEEDS.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { cancelGraceSeconds } from '../../src/runtime/people/commands.ts'
-import { openSyncStore, type SyncStore } from './pglite-sync.ts'
 import { makePlan, planParts, simulatedReviews, solvings, without, type Plan } from './plan.ts'
 import { planted } from './planted.ts'
 import { aGoal, aPlan, aTask } from './plans.ts'
 import { runPlan, type Outcome } from './run.ts'
 import { shrink } from './shrink.ts'
+import { openSyncStore, type SyncStore } from './sync-store.ts'
 
 let store: SyncStore
 beforeAll(async () => {
-  store = await openSyncStore()
+  store = await openSyncStore(inject('simulationSocket'))
 })
-afterAll(async () => store.close())
+afterAll(() => store.close())
 
 const seeds = Number(process.env.UNSTUCK_SIMULATE_SEEDS ?? '8')
 const run = (seed: number): Promise<Outcome> => runPlan(makePlan(String(seed)), store)

@@ -17,7 +17,7 @@ import { createFiles } from './files.ts'
 import { createGit, type SimGit, type Tree } from './git.ts'
 import { createMirror, type Tables } from './mirror.ts'
 import { createOracle, type Oracle } from './oracle.ts'
-import type { SyncStore } from './pglite-sync.ts'
+import type { SyncStore } from './sync-store.ts'
 import type { Plan, TaskPlan } from './plan.ts'
 import { createProcesses, type ProcessWorld } from './processes.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
@@ -39,6 +39,8 @@ export interface Checked {
   at: number
   /** Not the commit that the work began from. */
   work: boolean
+  /** It ran to see what passing checks prove, on a tree that is mixed from the work and its base. */
+  proves: boolean
   /** What it looked at. */
   tree: string
   failed: string[]
@@ -80,10 +82,12 @@ export interface World {
   fingerprint(): string
   logged(level: string, message: string, fields: Record<string, unknown>): void
   begin(): void
+  /** Of a transaction that was begun. */
   statement(statement: Sql): object[]
+  /** Outside of a transaction. */
+  alone(statement: Sql): object[]
   commit(): void
   rollback(): void
-  written(): void
   checked(marker: string, check: Checked): void
   snapshotsFail(): boolean
   /** Since when an engine has been up without a break. */
@@ -188,16 +192,17 @@ const traitsOf = (text: string): Traits => {
 
 /** The store's side: one connection, its clock set before whatever reads it, the oracle behind every commit. */
 const storePart = (world: World, store: SyncStore) => {
-  const mirror = createMirror(store)
+  const mirror = createMirror()
   world.tables = mirror.tables
   const touched = new Set<string>()
   const setClock = (): void => {
     store.setClock(world.wall().getTime() + world.offsets.store)
   }
-  const look = (): void => {
+  const look = (rows: object[][]): void => {
     if (touched.size === 0) return
-    const seen = mirror.look(touched)
+    const seen = mirror.look(touched, rows)
     touched.clear()
+    store.seen(seen.seen)
     for (const event of seen.events) {
       if (event.type.startsWith('judge.') || event.type === 'goal.target_checked') meet(world, event.type)
       world.trace(
@@ -206,23 +211,35 @@ const storePart = (world: World, store: SyncStore) => {
     }
     world.oracle.observe(seen)
   }
+  const prepare = ({ text }: Sql): void => {
+    const { writes, timed } = traitsOf(text)
+    for (const table of writes) touched.add(table)
+    if (timed) setClock()
+  }
   return {
-    begin: () => store.simple('begin'),
+    begin: () => store.begin(),
     statement: (statement: Sql) => {
-      const { writes, timed } = traitsOf(statement.text)
-      for (const table of writes) touched.add(table)
-      if (timed) setClock()
+      prepare(statement)
       return store.query(statement)
     },
+    alone: (statement: Sql) => {
+      prepare(statement)
+      if (touched.size === 0) return store.query(statement)
+      try {
+        const { rows, looks } = store.alone(statement, mirror.looks(touched))
+        look(looks)
+        return rows
+      } finally {
+        touched.clear()
+      }
+    },
     commit: () => {
-      store.simple('commit')
-      look()
+      look(store.commit(mirror.looks(touched)))
     },
     rollback: () => {
-      store.simple('rollback')
+      store.rollback()
       touched.clear()
     },
-    written: look,
   }
 }
 
@@ -290,7 +307,7 @@ const plainPart = (world: World) => {
     },
     wall: () => new Date(epoch + world.scheduler.now() + world.offsets.machine),
     checked: (marker: string, check: Checked) => {
-      world.lastCheck.set(marker, check.failed.length === 0)
+      if (!check.proves) world.lastCheck.set(marker, check.failed.length === 0)
       world.checks.set(marker, [...(world.checks.get(marker) ?? []), check])
     },
     snapshotsFail: () => world.plan.faults.some(({ op }) => op === 'git.snapshot'),

@@ -4,7 +4,7 @@
  * task to the end of the queue, until a task is taken twice.
  */
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { claimability, type Claimability } from '../../src/domain/claimability.ts'
 import { defaultLanes, type LaneLimits } from '../../src/domain/dispatch.ts'
 import type { EngineInfo } from '../../src/domain/engine.ts'
@@ -18,17 +18,16 @@ import { json, mustSucceed, sql, type Db, type Queryable } from '../../src/store
 import { registerEngine } from '../../src/store/engine.ts'
 import { storeNow } from '../../src/store/event.ts'
 import { listGoals, moveGoal, progressGoal } from '../../src/store/goal.ts'
-import { loadTemplate } from '../../src/store/template.ts'
-import { openPglite } from '../../src/store/pglite.ts'
 import { hourTokensNow } from '../../src/store/queue.ts'
 import { finishRun, listRuns } from '../../src/store/run.ts'
 import { listTasks, moveTask } from '../../src/store/task.ts'
-import { engineOf } from './exercise-engines.ts'
-import { activeGoal, agents, claimed, end, goal as goalNamed, task as taskNamed } from './scene.ts'
+import { activeGoal, agents, claimed, end, engineOf, goal as goalNamed, task as taskNamed } from './scene.ts'
+import { openTestDb } from '../support/test-db.ts'
+import { samples } from '../support/samples.ts'
 
 let db: Db
 beforeAll(async () => {
-  db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  db = await openTestDb()
   // Every limit of an account names the run that met it; this one is of a goal that has ended and stays in the store.
   await activeGoal(db, 'past', [{}])
   await agents(db, 'past-agent')
@@ -351,6 +350,6 @@ it('a task is free exactly when the claim of some agent takes it', async () => {
       }
     }),
     // The limit also ends the search for a smaller counterexample, before the timeout of the test would hide the first.
-    { numRuns: 25, examples, interruptAfterTimeLimit: 60_000 },
+    { numRuns: samples(25), examples, interruptAfterTimeLimit: 60_000 },
   )
 })

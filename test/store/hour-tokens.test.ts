@@ -1,16 +1,15 @@
 /** Which tokens count for the ceiling per hour: those of launches that ended within the last hour by the store's clock. */
-import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { json, sql, type Db } from '../../src/store/db.ts'
 import { storeNow } from '../../src/store/event.ts'
-import { openPglite } from '../../src/store/pglite.ts'
 import { hourTokensNow } from '../../src/store/queue.ts'
-import { loadTemplate } from '../../src/store/template.ts'
 import { activeGoal, agents, claimed, end } from './scene.ts'
+import { openTestDb } from '../support/test-db.ts'
 
 let db: Db
 let now: Date
 beforeAll(async () => {
-  db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  db = await openTestDb()
   await activeGoal(db, 'g', [{}, {}])
   await agents(db, 'a-1', 'a-2')
   await end(db, (await claimed(db, 'a-1')).run, 'failed', 'cancelled')

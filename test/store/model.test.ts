@@ -1,6 +1,6 @@
 /** The real store and the model of the flow tables take the same random commands and must stand alike after each. */
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { cancelChoice, retryChoice } from '../../src/runtime/core/choices.ts'
 import { listAgents } from '../../src/store/agent.ts'
 import { claimTask } from '../../src/store/claim.ts'
@@ -8,18 +8,18 @@ import { mustSucceed, sql, type Db, type Queryable } from '../../src/store/db.ts
 import { answerEscalation, listEscalations, openEscalation } from '../../src/store/escalation.ts'
 import { insertGoal, listGoals, moveGoal } from '../../src/store/goal.ts'
 import { enqueueMerge, listMerges, moveMerge } from '../../src/store/merge.ts'
-import { openPglite } from '../../src/store/pglite.ts'
 import { finishRun, getRun, judgeRun, listRuns, saveRun } from '../../src/store/run.ts'
 import { insertTasks, listTasks, moveTask } from '../../src/store/task.ts'
-import { loadTemplate } from '../../src/store/template.ts'
 import { illegalTarget, someCommands, someGoals, someProbes, type CommandProbe } from '../support/commands.ts'
 import { movesOf } from '../support/model.ts'
 import { apply, newWorld, waitLimit, type Move, type World } from '../support/world.ts'
 import { agents, empty, goal, task } from './scene.ts'
+import { openTestDb } from '../support/test-db.ts'
+import { samples } from '../support/samples.ts'
 
 let db: Db
 beforeAll(async () => {
-  db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  db = await openTestDb()
 })
 afterAll(() => db?.close())
 
@@ -158,9 +158,9 @@ it(
         for (const probe of probes) await db.transaction((tx) => tryIllegal(tx, world, probe))
         expect(await storePicture()).toEqual(modelPicture(world))
       }),
-      { numRuns: 25 },
+      { numRuns: samples(25) },
     )
     // A generator that produced nothing but idle commands would compare nothing.
-    expect(compared).toBeGreaterThan(50)
+    expect(compared).toBeGreaterThan(samples(50))
   },
 )

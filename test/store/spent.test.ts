@@ -1,12 +1,11 @@
 /** What reviewers of finished work use is counted wherever use is summed, and stays apart from the use of the work. */
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { json, sql, type Db } from '../../src/store/db.ts'
 import { addJudgementSpend, insertJudgement } from '../../src/store/judgement.ts'
-import { openPglite } from '../../src/store/pglite.ts'
 import { hourTokensNow } from '../../src/store/queue.ts'
-import { loadTemplate } from '../../src/store/template.ts'
 import { spentByHarness, spentSince } from '../../src/store/spent.ts'
 import { activeGoal, agents, claimed, end } from './scene.ts'
+import { openTestDb } from '../support/test-db.ts'
 
 let db: Db
 const work = { tokens: 700, costUsd: 0.5, seconds: 60 }
@@ -14,7 +13,7 @@ const review = { tokens: 90, costUsd: 0.25, seconds: 5 }
 const none = { tokens: 0, costUsd: 0, seconds: 0 }
 
 beforeAll(async () => {
-  db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  db = await openTestDb()
   await activeGoal(db, 'g', [{}])
   await agents(db, 'a-1')
   const { run } = await claimed(db, 'a-1')

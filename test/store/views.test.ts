@@ -1,18 +1,16 @@
 /** One goal is shown as in the status, with the tasks of other goals that it waits for; and which goals the status shows. */
-import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { defaultLanes } from '../../src/domain/dispatch.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { goalView, statusView, viewOptions } from '../../src/runtime/people/views.ts'
 import { sql, type Db } from '../../src/store/db.ts'
-import { openPglite } from '../../src/store/pglite.ts'
-import { loadTemplate } from '../../src/store/template.ts'
 import { registerEngine } from '../../src/store/engine.ts'
-import { engineOf } from './exercise-engines.ts'
-import { activeGoal, claimed, end } from './scene.ts'
+import { activeGoal, claimed, end, engineOf } from './scene.ts'
+import { openTestDb } from '../support/test-db.ts'
 
 let db: Db
 beforeAll(async () => {
-  db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  db = await openTestDb()
 })
 afterAll(() => db.close())
 
@@ -54,7 +52,7 @@ it('one goal looks as in the status', async () => {
 })
 
 it('of goals that have ended the status shows the newest, and says how many it leaves out', async () => {
-  const ended = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  const ended = await openTestDb()
   for (const id of ['old-open', 'a', 'b', 'c', 'd', 'open']) await activeGoal(ended, id, [{}])
   await ended.query(sql`update goal set state = 'failed' where id in ('a', 'b', 'c', 'd')`)
   const shown = async (count: number): Promise<[string[], string[], number]> => {

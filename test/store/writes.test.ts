@@ -50,8 +50,8 @@ const most = 20
 describe('writes of a state', () => {
   it('stand where they are expected and nowhere else', () => {
     expect(found).toEqual([
-      'store/claim.ts startTask',
-      'store/claim.ts insertRun',
+      'store/claim.ts takeStatement',
+      'store/claim.ts takeStatement',
       'store/engine.ts registerEngine',
       'store/engine.ts moveEngine',
       'store/escalation.ts openEscalation',

@@ -3,6 +3,7 @@
  * one, and FC_SEED=random none: that is how they look for what nobody has seen yet.
  */
 import fc from 'fast-check'
+import { samples } from './samples.ts'
 
 const { FC_SEED = '20261121' } = process.env
-if (FC_SEED !== 'random') fc.configureGlobal({ seed: Number(FC_SEED) })
+fc.configureGlobal({ numRuns: samples(100), ...(FC_SEED === 'random' ? {} : { seed: Number(FC_SEED) }) })

@@ -2,29 +2,23 @@
  * What happens after work has landed on the branch of the user: its checks run there once, the task that made one fail is named, and
  * only a person undoes it.
  */
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ExplainView, GoalView, ReportView, StatusView } from '../../src/api/contract.ts'
+import { runHere } from '../cli/in-process.ts'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
 const git = (root: string, ...args: string[]): string =>
   execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { cwd: root, encoding: 'utf8' }).trim()
 
-const entry = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
-
-/** The program itself, beside the engine of the scene. */
+/** The command line, beside the engine of the scene. */
 const cli = async (scene: Scene, ...args: string[]): Promise<{ code: number; output: string }> => {
   const { PATH, HOME, XDG_CACHE_HOME } = process.env
-  const env = { PATH, HOME, XDG_CACHE_HOME, UNSTUCK_HOME: join(scene.top, 'home') }
-  const child = spawn(process.execPath, [entry, ...args], { cwd: scene.root, env, stdio: ['ignore', 'pipe', 'pipe'] })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)))
-  const [code] = (await once(child, 'close')) as [number]
-  return { code, output }
+  const environment = { PATH, HOME, XDG_CACHE_HOME, UNSTUCK_HOME: join(scene.top, 'home') }
+  const { exitCode, stdout, stderr } = await runHere(args, { cwd: scene.root, environment })
+  return { code: exitCode, output: `${stdout}${stderr}` }
 }
 
 const writes = (path: string, text: string): FaultAgent => ({

@@ -2,7 +2,6 @@
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { processesWithEnvironment } from '../../src/platform/process.ts'
@@ -11,10 +10,10 @@ import { accountFor } from '../../src/runtime/harness/accounts.ts'
 import { sentenceOf } from '../../src/runtime/people/event-sentences.ts'
 import { limitAccount, limitedAccounts } from '../../src/store/account.ts'
 import type { Db } from '../../src/store/db.ts'
-import { openStore } from '../../src/store/open.ts'
 import { until } from '../process/bench.ts'
 import { user } from '../workspace/scene.ts'
 import { openAskScene, type AskScene, type AskSceneOptions } from '../runtime/ask-scene.ts'
+import { openTestDb } from '../support/test-db.ts'
 
 const schema = z.strictObject({ decision: z.enum(['allow', 'deny']), why: z.string() })
 type Decision = z.output<typeof schema>
@@ -32,8 +31,7 @@ let db: Db
 let scene: AskScene
 const folder = mkdtempSync(join(tmpdir(), 'unstuck-ask-'))
 beforeAll(async () => {
-  const cacheDir = fileURLToPath(new URL('../../node_modules/.cache/unstuck', import.meta.url))
-  db = await openStore({ stateDir: folder, cacheDir })
+  db = await openTestDb()
 })
 afterEach(async () => scene.clear())
 afterAll(async () => {

@@ -3,7 +3,7 @@ import { request, type ClientRequest, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { LoginUrl, SessionView } from '../../src/api/contract.ts'
-import { connectionLimit } from '../../src/api/limits.ts'
+import { connectionLimit, mostStreams } from '../../src/api/limits.ts'
 import { until } from '../hostile/scene.ts'
 import { openApiScene, type ApiScene } from '../api/scene.ts'
 
@@ -85,7 +85,8 @@ test('a login has a bounded number of streams, gets one back for each that ends,
 test('a flood of streams ends at the bound, and the engine works on', async () => {
   const found = await Promise.all(Array.from({ length: 400 }, () => follow(scene.token).catch(() => undefined)))
   const statuses = found.map((answer) => answer?.statusCode)
-  expect(statuses.filter((status) => status === 200)).toHaveLength(256)
+  expect(statuses.filter((status) => status === 200)).toHaveLength(mostStreams.owner)
+  expect((await follow(scene.token)).statusCode).toBe(429)
   expect(await answers()).toBe(true)
   const { state } = await scene.work([{ title: 'Work meanwhile' }])
   expect(state).toBe('ready')

@@ -171,21 +171,23 @@ test('a file outside of the task goes back to the agent, which takes it back', a
 describe('a failing test that the work took away', () => {
   test('goes back to the agent, which mends the code instead', async () => {
     expect(await ended('restores')).toBe('ready')
-    expect(await tried('restores')).toEqual([['tests-feedback', 'success']])
+    expect(await tried('restores')).toEqual([['weakened-feedback', 'success']])
     expect(scene.show('red.js', goalOf('restores'))).toContain('right')
   })
 
   test('is a question where it stays away, and nothing lands', async () => {
     expect(await ended('deletes')).toBe('awaiting_human')
-    expect(await tried('deletes')).toEqual([['tests-feedback', 'failed']])
+    expect(await tried('deletes')).toEqual([['weakened-feedback', 'failed']])
     expect(await questionsOf('deletes')).toHaveLength(1)
     expect(scene.show('suite/red.test.js', goalOf('deletes'))).toContain('red before')
   })
 
   test('a test that the work would fail and that it deletes is no work either', async () => {
     expect(await ended('hides')).toBe('awaiting_human')
-    expect(await tried('hides')).toEqual([['tests-feedback', 'failed']])
-    expect((await questionsOf('hides'))[0]?.details).toContain('letter a (file deleted: group/letter.test.js)')
+    expect(await tried('hides')).toEqual([['weakened-feedback', 'failed']])
+    const [question] = await questionsOf('hides')
+    expect(question?.details).toContain('letter a')
+    expect(question?.details).toContain('group/letter.test.js')
   })
 
   test('one that passes with the work is told once, and then a person is asked', async () => {

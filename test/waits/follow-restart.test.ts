@@ -8,6 +8,7 @@ import type { GoalView, LoginUrl, EventView } from '../../src/api/contract.ts'
 import { livenessOf, type ProcessIdentity } from '../../src/platform/process.ts'
 import { removeFolder } from '../../src/workspace/remove-folder.ts'
 import { fixture, until } from '../hostile/scene.ts'
+import { prepareEngineHome } from '../support/engine-home.ts'
 import { makeRepository, put, temporaryFolder } from '../workspace/scene.ts'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
@@ -54,6 +55,7 @@ beforeAll(async () => {
   const config = { harness: { default: 'honest', honest: { command } }, verify: { commands: ['node check.mjs'] } }
   put(root, { '.unstuck/config.json': JSON.stringify(config) })
   stateDir = stateDirOf(environment, (await openRepository(root)).id)
+  prepareEngineHome(environment.UNSTUCK_HOME)
 })
 afterAll(async () => {
   await start('stop')

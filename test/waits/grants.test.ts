@@ -1,4 +1,4 @@
-/** `unstuck grants` from the command line, on a running engine and on a store without one. Its errors are compared word by word. */
+/** `unstuck grants`, on a running engine and on a store without one. Its errors are compared word by word. */
 import { existsSync, readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +18,10 @@ let scene: Scene
 let taskId = ''
 let doneId = ''
 beforeAll(async () => {
-  scene = await openScene(['honest'], { files: { 'never.mjs': never }, config: { deniedPaths: ['infra'] } })
+  scene = await openScene(['honest'], {
+    files: { 'never.mjs': never },
+    config: { deniedPaths: ['infra'], playbooks: { disabled: ['check-feedback', 'fresh-feedback'] } },
+  })
   const done: GoalView = await scene.work([{}])
   doneId = done.tasks[0]?.id ?? ''
   const stuck: GoalView = await scene.work([
@@ -29,7 +32,7 @@ beforeAll(async () => {
 afterAll(async () => scene.clear())
 
 const ran = async (...args: string[]): Promise<string> => {
-  const { stdout, stderr, exitCode } = await scene.cli('grants', ...args)
+  const { stdout, stderr, exitCode } = await scene.here('grants', ...args)
   expect([exitCode, stderr]).toEqual([0, ''])
   return stdout
 }
@@ -85,7 +88,7 @@ describe('a grant', () => {
     const id = idIn(await ran('add', 'tools/*.sh', '--task', taskId, '--why', 'scripts'))
     expect(await list()).toMatchObject({ grants: [{ id, path: 'tools/*.sh', scope: 'task', taskId, role: 'worker' }] })
     expect(JSON.parse(await ran('revoke', id, '--json'))).toMatchObject([{ id, revokedBy: me }])
-    const again = await scene.cli('grants', 'revoke', id)
+    const again = await scene.here('grants', 'revoke', id)
     expect([again.exitCode, again.stderr]).toEqual([
       5,
       `unstuck: grant ${id} ("tools/*.sh") has ended before: revoked by ${me}\n`,
@@ -188,7 +191,7 @@ describe('refused, and nothing is granted:', () => {
       '"coverage" is no learned path; "unstuck grants" lists the learned paths',
     ],
   ])('%s', async (_what, args, code, text) => {
-    const { stderr, exitCode } = await scene.cli('grants', ...args())
+    const { stderr, exitCode } = await scene.here('grants', ...args())
     expect(exitCode).toBe(code)
     const said = stderr.replace(/^unstuck: /, '').trimEnd()
     if (typeof text === 'string') expect(said).toBe(text)
@@ -198,12 +201,12 @@ describe('refused, and nothing is granted:', () => {
 
   test('a second grant of the same, and a mistyped path is told the nearest', async () => {
     const id = idIn(await ran('add', 'Makefile', '--area', 'src', '--why', 'so'))
-    const twice = await scene.cli('grants', 'add', './Makefile', '--area', 'src', '--why', 'again')
+    const twice = await scene.here('grants', 'add', './Makefile', '--area', 'src', '--why', 'again')
     expect([twice.exitCode, twice.stderr]).toEqual([
       5,
       `unstuck: "Makefile" is already granted to tasks in src, by ${me} (${id})\n`,
     ])
-    const typo = await scene.cli('grants', 'revoke', 'Makefil')
+    const typo = await scene.here('grants', 'revoke', 'Makefil')
     expect([typo.exitCode, typo.stderr]).toEqual([
       4,
       'unstuck: there is no grant "Makefil"; did you mean "Makefile"?\n',
@@ -216,11 +219,7 @@ describe('a learned path, on a store without an engine,', () => {
   test('is listed, and forgotten by an engine that the command starts', async () => {
     await scene.stop()
     const { stateDir, environment } = scene
-    const db = await openStore({
-      stateDir,
-      cacheDir: join(environment['XDG_CACHE_HOME'] ?? '', 'unstuck'),
-      database: undefined,
-    })
+    const db = await openStore({ stateDir, environment })
     const evidence = { untrackedInBase: true, madeBy: ['npm test'], at: new Date().toISOString() }
     await db.transaction((tx) => learnPath(tx, { path: 'coverage', evidence, goalId: null, taskId: null, runId: null }))
     await db.close()
@@ -232,12 +231,12 @@ describe('a learned path, on a store without an engine,', () => {
         '',
       ].join('\n'),
     )
-    const file = await scene.cli('grants', 'forget', 'coverage/lcov.info')
+    const file = await scene.here('grants', 'forget', 'coverage/lcov.info')
     expect([file.exitCode, file.stderr]).toEqual([
       4,
       'unstuck: "coverage/lcov.info" is no learned path; did you mean "coverage"?\n',
     ])
-    const wrong = await scene.cli('grants', 'revoke', 'coverage')
+    const wrong = await scene.here('grants', 'revoke', 'coverage')
     expect(wrong.stderr).toBe(
       'unstuck: "coverage" is a learned path, not a grant; to undo it: unstuck grants forget coverage\n',
     )

@@ -34,6 +34,8 @@ beforeAll(async () => {
   writeFileSync(program, agent)
   scene = await openScene(['scripted'], {
     commands: { scripted: [process.execPath, program, prompts] },
+    // One start of the agent in an attempt, which cannot help.
+    config: { playbooks: { disabled: ['check-feedback', 'fresh-feedback'] } },
     files: { 'word.test.mjs': check },
   })
 })
@@ -68,7 +70,7 @@ const stuck = async (more: object = {}): Promise<GoalView> => {
   return goal
 }
 const ran = async (...args: string[]): Promise<string> => {
-  const { stdout, stderr, exitCode } = await scene.cli(...args)
+  const { stdout, stderr, exitCode } = await scene.here(...args)
   expect([exitCode, stderr]).toEqual([0, ''])
   return stdout
 }
@@ -89,7 +91,7 @@ describe('a task that a person has taken over', () => {
     expect(await takeOver(id)).toBe(folder)
     // What the last run left.
     expect(readFileSync(join(folder, 'src/agent.txt'), 'utf8')).toBe('by the agent\n')
-    expect((await scene.cli('status')).stdout).toContain(`taken over by you in ${folder}: unstuck give-back ${id}`)
+    expect((await scene.here('status')).stdout).toContain(`taken over by you in ${folder}: unstuck give-back ${id}`)
     expect((await scene.api<DoctorView>('/doctor')).checks.filter(({ ok }) => !ok)).toEqual([])
     writeFileSync(join(folder, 'src/work.txt'), 'done by hand\n')
     writeFileSync(join(folder, 'src/new.txt'), 'untracked\n')
@@ -160,7 +162,7 @@ describe('a task that a person has taken over', () => {
     expect(only(asked).place).toBe('blocked(awaiting_human)')
     await ran('cancel', id)
     expect(only(await now(goal))).toMatchObject({ status: 'cancelled', takenOver: null })
-    const { stderr, exitCode } = await scene.cli('give-back', id)
+    const { stderr, exitCode } = await scene.here('give-back', id)
     expect([exitCode, stderr]).toEqual([expect.any(Number), expect.stringContaining(`unstuck take-over ${id}`)])
     expect(existsSync(folder)).toBe(true)
   })
@@ -208,7 +210,7 @@ test('an engine that is killed while the task is with a person, and again while 
   expect(await ended).toEqual([null, 'SIGKILL'])
   const third = await start()
   const landed = async (): Promise<true | undefined> => {
-    const { goals } = JSON.parse((await scene.cli('status', '--json')).stdout) as StatusView
+    const { goals } = JSON.parse((await scene.here('status', '--json')).stdout) as StatusView
     return goals.find(({ id: other }) => other === goal.id)?.state === 'ready' ? true : undefined
   }
   await until(landed, 'the goal to be ready')

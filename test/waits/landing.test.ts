@@ -2,13 +2,12 @@
  * Several goals and the user's own commits on one branch: everything lands, by fast-forward only, whatever moved meanwhile.
  * A commit that does not fit is made again on the newer base, once, before anybody is asked.
  */
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { GoalView } from '../../src/api/contract.ts'
+import { runHere } from '../cli/in-process.ts'
 import { openScene, type FaultAgent, type Scene, type SceneOptions } from '../recovery/scene.ts'
 
 const git = (root: string, ...args: string[]): string =>
@@ -105,17 +104,12 @@ describe('four goals at once and a commit of the user', () => {
   })
 })
 
-const entry = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
-
-/** The program itself, beside the engine of the scene. */
+/** The command line, beside the engine of the scene. */
 const cli = async (scene: Scene, ...args: string[]): Promise<{ code: number; output: string }> => {
   const { PATH, HOME, XDG_CACHE_HOME } = process.env
-  const env = { PATH, HOME, XDG_CACHE_HOME, UNSTUCK_HOME: join(scene.top, 'home') }
-  const child = spawn(process.execPath, [entry, ...args], { cwd: scene.root, env, stdio: ['ignore', 'pipe', 'pipe'] })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)))
-  const [code] = (await once(child, 'close')) as [number]
-  return { code, output }
+  const environment = { PATH, HOME, XDG_CACHE_HOME, UNSTUCK_HOME: join(scene.top, 'home') }
+  const { exitCode, stdout, stderr } = await runHere(args, { cwd: scene.root, environment })
+  return { code: exitCode, output: `${stdout}${stderr}` }
 }
 
 const tipOf = (scene: Scene, branch = 'main'): string => git(scene.root, 'rev-parse', branch)

@@ -26,6 +26,7 @@ beforeAll(async () => {
     config: {
       ...{ webhooks: { on_escalation: `${hook.url}/hook`, secret }, notify: { ntfy: `${topic.url}/mine` } },
       requeue: { inPlaceLimit: 0, reworkDepth: 0 },
+      playbooks: { disabled: ['check-feedback', 'fresh-feedback'] },
     },
   })
 })
@@ -56,22 +57,22 @@ test('AC-9: the question of a stuck task reaches webhook and ntfy, its answer to
     asked!.choices.map(({ id, command }) => [id, command]),
   )
   expect(JSON.parse(topic.received[0]!.body)).toMatchObject({ topic: 'mine', priority: 3, tags: ['escalation.opened'] })
-  const answered = await scene.cli('answer', tasks[0]!.id, 'cancel')
+  const answered = await scene.here('answer', tasks[0]!.id, 'cancel')
   expect(answered.exitCode).toBe(0)
   await hook.count(3)
   expect(typesOf(hook).slice(1).sort()).toEqual(['escalation.resolved', 'goal.ended'])
   const list = await until(async () => {
-    const entries = JSON.parse((await scene.cli('notify', 'list', '--json')).stdout) as NotificationJson[]
+    const entries = JSON.parse((await scene.here('notify', 'list', '--json')).stdout) as NotificationJson[]
     return entries.every(({ deliveries }) => deliveries.every(({ state }) => state === 'delivered'))
       ? entries
       : undefined
   }, 'everything is recorded as delivered')
   expect(list.map(({ kind }) => kind).sort()).toEqual(['escalation.opened', 'escalation.resolved', 'goal.ended'])
-  const { stdout } = await scene.cli('notify', 'list')
+  const { stdout } = await scene.here('notify', 'list')
   expect(stdout).toMatch(
     /escalation\.opened \(normal\): .*\[q-[a-z0-9]+-opened\]\n {6}ntfy: delivered\n {6}webhook: delivered\n/,
   )
-  expect((await scene.cli('status')).stdout).not.toContain('notify ')
+  expect((await scene.here('status')).stdout).not.toContain('notify ')
 })
 
 test('a receiver that fails is in `status` and in the list, with the start of what it said', async () => {
@@ -79,13 +80,13 @@ test('a receiver that fails is in `status` and in the list, with the start of wh
   await scene.work([{ commands: ['node never.mjs'] }])
   await broken.count(1)
   const line = await until(async () => {
-    const found = /^notify .*$/m.exec((await scene.cli('status')).stdout)
+    const found = /^notify .*$/m.exec((await scene.here('status')).stdout)
     return found?.[0]
   }, 'status names the channel')
   expect(line).toMatch(
     /^notify webhook: \d not delivered yet: status 500: database \[2J is down \(unstuck notify list\)$/,
   )
-  const { stdout } = await scene.cli('notify', 'list', '--limit', '1')
+  const { stdout } = await scene.here('notify', 'list', '--limit', '1')
   expect(stdout).toMatch(/webhook: attempt \d+ failed \(status 500: database \[2J is down\), next /)
   expect(stdout).not.toContain('secret-path')
 })
@@ -113,36 +114,36 @@ test('a press of a button on the phone answers the question, and the running eng
 
 test('`notify test` says for each channel whether it works, and what to do where none is configured', async () => {
   configure({ webhooks: { on_escalation: `${broken.url}/secret-path` }, notify: { ntfy: `${topic.url}/mine` } })
-  const mixed = await scene.cli('notify', 'test')
+  const mixed = await scene.here('notify', 'test')
   expect([mixed.exitCode, mixed.stdout]).toEqual([
     1,
     'BAD webhook (webhooks.on_escalation): status 500: database [2J is down\nok  ntfy: delivered\nThe webhook is not signed. To sign it, set UNSTUCK_WEBHOOK_SECRET (docs/notifications.md).\n',
   ])
-  const one = await scene.cli('notify', 'test', '--channel', 'ntfy', '--json')
+  const one = await scene.here('notify', 'test', '--channel', 'ntfy', '--json')
   expect([one.exitCode, JSON.parse(one.stdout)]).toEqual([
     0,
     { ok: true, channels: [{ channel: 'ntfy', ok: true, problem: '' }] },
   ])
-  const missing = await scene.cli('notify', 'test', '--channel', 'desktop')
+  const missing = await scene.here('notify', 'test', '--channel', 'desktop')
   expect([missing.exitCode, missing.stdout]).toEqual([
     78,
     'The channel desktop is not configured.\nAdd to .unstuck/config.json: "notify": {"desktop": true}\nThen: unstuck notify test\n',
   ])
   configure({ webhooks: {}, notify: {} })
-  const none = await scene.cli('notify', 'test')
+  const none = await scene.here('notify', 'test')
   expect([none.exitCode, none.stdout]).toMatchObject([78, expect.stringContaining('No channel is configured')])
   configure({ webhooks: { on_escalation: 'http://example.com/secret-path' } })
-  const wrong = await scene.cli('notify', 'test')
+  const wrong = await scene.here('notify', 'test')
   expect(wrong.exitCode).toBe(78)
   expect(wrong.stderr).toMatch(/config\.json: webhooks\.on_escalation is not usable; it is not encrypted/)
   expect(wrong.stderr).not.toContain('secret-path')
-  const unknown = await scene.cli('notify', 'test', '--channel', 'mail')
+  const unknown = await scene.here('notify', 'test', '--channel', 'mail')
   expect([unknown.exitCode, unknown.stderr]).toMatchObject([2, expect.stringContaining('webhook, ntfy, desktop')])
-  const link = await scene.cli('up', '--public-url', 'http://example.com')
+  const link = await scene.here('up', '--public-url', 'http://example.com')
   expect([link.exitCode, link.stderr]).toMatchObject([
     2,
     expect.stringContaining('--public-url is not usable: it is not'),
   ])
-  const limit = await scene.cli('notify', 'list', '--limit', 'many')
+  const limit = await scene.here('notify', 'list', '--limit', 'many')
   expect([limit.exitCode, limit.stderr]).toMatchObject([2, expect.stringContaining('limit')])
 })

@@ -37,6 +37,8 @@ beforeAll(async () => {
   const command = [process.execPath, program, dir]
   scene = await openScene(['scripted', 'second'], {
     commands: { scripted: command, second: command },
+    // One start of the agent in an attempt: what a person changes is for the next attempt.
+    config: { playbooks: { disabled: ['check-feedback', 'fresh-feedback'] } },
     files: { 'never.mjs': never },
   })
 })
@@ -76,7 +78,7 @@ const begun = async (commands: string[]): Promise<GoalView> => {
   return now(goal)
 }
 const ran = async (...args: string[]): Promise<string> => {
-  const { stdout, stderr, exitCode } = await scene.cli(...args)
+  const { stdout, stderr, exitCode } = await scene.here(...args)
   expect([exitCode, stderr]).toEqual([0, ''])
   return stdout
 }
@@ -109,13 +111,13 @@ describe('a hint', () => {
     ['with a control character', 'red \u001b[31m', /control character/],
   ])('%s is refused, and nothing moves', async (_what, hint, wanted) => {
     const goal = await stuck()
-    const { stderr, exitCode } = await scene.cli('retry', only(goal).id, '--hint', hint)
+    const { stderr, exitCode } = await scene.here('retry', only(goal).id, '--hint', hint)
     expect([exitCode, stderr]).toEqual([2, expect.stringMatching(wanted)])
     expect(only(await now(goal)).place).toBe('blocked(awaiting_human)')
   })
 
   test('belongs to a task, not to a goal', async () => {
-    const { stderr, exitCode } = await scene.cli('retry', 'g-1', '--hint', 'x')
+    const { stderr, exitCode } = await scene.here('retry', 'g-1', '--hint', 'x')
     expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/--hint.*task/)])
   })
 })
@@ -181,7 +183,7 @@ describe('an edit', () => {
     const { id } = only(goal)
     const before = only(await now(goal))
     const refused = async (wanted: RegExp, ...args: string[]): Promise<void> => {
-      const { stderr, exitCode } = await scene.cli('edit', id, ...args)
+      const { stderr, exitCode } = await scene.here('edit', id, ...args)
       expect([exitCode, stderr]).toEqual([expect.any(Number), expect.stringMatching(wanted)])
       expect(exitCode).not.toBe(0)
     }
@@ -205,7 +207,7 @@ test('paths are widened with a reason only, and narrowed without', async () => {
   const { id } = only(goal)
   expect(await ran('edit', id, '--path', 'src/work.txt')).toMatch(/paths/)
   for (const args of [['--add-path', 'docs/**'], ['--no-deny']]) {
-    const { stderr, exitCode } = await scene.cli('edit', id, ...args)
+    const { stderr, exitCode } = await scene.here('edit', id, ...args)
     expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/--why/)])
   }
   await ran('edit', id, '--add-path', 'docs/**', '--deny', 'docs/old', '--why', 'the guide belongs to it')

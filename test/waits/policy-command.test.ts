@@ -1,12 +1,9 @@
-/** `unstuck policy`: a real command line, without an engine where the files are enough, and on a store where they are not. */
+/** `unstuck policy`: the whole command line, without an engine where the files are enough, and on a store where they are not. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runHere } from '../cli/in-process.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
-
-const entry = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
 
 let scene: Scene
 let goal = ''
@@ -24,15 +21,12 @@ beforeAll(async () => {
 })
 afterAll(() => scene.clear())
 
-/** Not `spawnSync`: the engine of the scene runs in this process and has to respond meanwhile. */
 const unstuck = async (args: string[], environment: Record<string, string> = {}) => {
   const { PATH = '', HOME = '', XDG_CACHE_HOME } = process.env
   const cache = XDG_CACHE_HOME === undefined ? {} : { XDG_CACHE_HOME }
   const env = { PATH, HOME, ...cache, UNSTUCK_HOME: join(scene.top, 'home'), ...environment }
-  const { exitCode, stdout, stderr } = await execa(process.execPath, [entry, ...args], {
-    ...{ cwd: scene.root, env, extendEnv: false, reject: false },
-  })
-  return { status: exitCode, stdout, stderr }
+  const { exitCode, stdout, stderr } = await runHere(args, { cwd: scene.root, environment: env })
+  return { status: exitCode, stdout: stdout.trimEnd(), stderr }
 }
 const json = async (args: string[], environment: Record<string, string> = {}): Promise<unknown> => {
   const { status, stdout, stderr } = await unstuck([...args, '--json'], environment)

@@ -44,7 +44,7 @@ test('files that are no proposals are refused: links, pipes, huge ones, folders 
   const goals = await Promise.all(names.map((name) => scene.goal(tasksOf(name))))
   const expected = [
     'it is a symbolic link',
-    'it is not a regular file',
+    'it is a named pipe',
     'it is larger than 256 KiB',
     'recovery.working_dir: out leads out of the repository',
     'recovery.command contains a secret (GitHub token)',

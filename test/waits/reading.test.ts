@@ -21,6 +21,8 @@ let served: Served
 let goal: string
 let home: string
 let stateDir: string
+/** Of programs that a person starts. */
+let environment: Record<string, string | undefined>
 const live = new Map<string, unknown>()
 
 beforeAll(async () => {
@@ -32,6 +34,7 @@ beforeAll(async () => {
     { start },
   )
   home = join(scene.top, 'home')
+  environment = { PATH: process.env['PATH'], HOME: process.env['HOME'], UNSTUCK_HOME: home }
   stateDir = stateDirOf({ UNSTUCK_HOME: home }, (await openRepository(scene.root)).id)
   goal = await scene.goal([{ harness: 'maker' }])
   await scene.until(goal, 'ready')
@@ -62,9 +65,11 @@ const programs = (): string[] =>
     })
 
 const cli = async (...args: string[]): Promise<{ code: number; output: string }> => {
-  const { PATH, HOME, XDG_CACHE_HOME } = process.env
-  const env = { PATH, HOME, XDG_CACHE_HOME, UNSTUCK_HOME: home }
-  const child = spawn(process.execPath, [entry, ...args], { cwd: scene.root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [entry, ...args], {
+    cwd: scene.root,
+    env: environment,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)))
   const [code] = (await once(child, 'close')) as [number]
@@ -77,7 +82,7 @@ const tablesOf = (db: Db): Promise<{ name: string }[]> =>
   )
 
 const digests = async (): Promise<unknown[]> => {
-  const db = await openForReading({ stateDir })
+  const { db } = await openForReading({ stateDir, environment })
   try {
     const found: unknown[] = []
     for (const { name } of await tablesOf(db)) {
@@ -94,7 +99,7 @@ const reader = async (): Promise<Reader> =>
   openReader({
     repository: await openRepository(scene.root),
     stateDir,
-    environment: { UNSTUCK_HOME: home },
+    environment,
     version: '0.0.0',
   })
 
@@ -104,7 +109,7 @@ it('show what the store holds, at the same time, write nothing and leave no proc
   expect(status).toMatchObject({ code: 0, output: expect.stringContaining(goal) })
   expect(events).toMatchObject({ code: 0, output: expect.stringContaining('the engine shut down') })
   expect(programs()).toEqual([])
-  expect(['engine.json', 'store.lock'].filter((name) => existsSync(join(stateDir, name)))).toEqual([])
+  expect(existsSync(join(stateDir, 'engine.json'))).toBe(false)
   expect(await digests()).toEqual(before)
 })
 
@@ -122,20 +127,26 @@ it('say what the engine said', async () => {
   }
 })
 
-it('cannot write, and an engine that starts meanwhile waits for them', async () => {
-  const db = await openForReading({ stateDir })
-  await expect(db.query(sql`delete from goal`)).rejects.toThrow('read-only')
-  await expect(db.transaction((tx) => tx.query(sql`delete from goal`))).rejects.toThrow('read-only')
-  const opening = openStore({ stateDir, cacheDir: join(scene.top, 'cache') })
-  const first = await Promise.race([opening.then(() => 'engine'), db.close().then(() => 'reader')])
-  expect(first).toBe('reader')
-  await (await opening).close()
+it('cannot write, also when they ask for it, and read beside an engine', async () => {
+  const { db, isEngineGone } = await openForReading({ stateDir, environment })
+  expect(isEngineGone).toBe(true)
+  await expect(db.query(sql`delete from goal`)).rejects.toMatchObject({ code: '25006' })
+  await expect(
+    db.transaction(async (tx) => {
+      await tx.query(sql`set transaction read write`)
+      return tx.query(sql`delete from goal`)
+    }),
+  ).rejects.toMatchObject({ code: '42501' })
+  const engine = await openStore({ stateDir, environment })
+  const beside = await openForReading({ stateDir, environment })
+  expect(beside.isEngineGone).toBe(false)
+  expect(await beside.db.query(sql`select id from goal`)).toEqual([{ id: goal }])
+  for (const opened of [engine, beside.db, db]) await opened.close()
 })
 
 it('of an older version say what brings the store up to date, and leave it as it is', async () => {
-  const store = await openStore({ stateDir, cacheDir: join(scene.top, 'cache') })
+  const store = await openStore({ stateDir, environment })
   await store.query(sql`delete from migration where number = ${migrations.length}`)
   await store.close()
-  await expect(openForReading({ stateDir })).rejects.toThrow('"unstuck up" updates it')
-  expect(existsSync(join(stateDir, 'store.lock'))).toBe(false)
+  await expect(openForReading({ stateDir, environment })).rejects.toThrow('"unstuck up" updates it')
 })

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import { removeFolder } from '../../src/workspace/remove-folder.ts'
 import { parseRemote } from '../../src/workspace/remote-url.ts'
+import { prepareEngineHome } from '../support/engine-home.ts'
 import { makeRepository, temporaryFolder, user } from '../workspace/scene.ts'
 
 const entry = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
@@ -33,6 +34,7 @@ beforeAll(() => {
   makeRepository(join(top, 'work'), { 'a.txt': 'a\n', 'package.json': '{"scripts":{"test":"node -e 0"}}' })
   user(top, 'clone', '--quiet', '--bare', join(top, 'work'), bare)
   stateDir = stateDirOf({ UNSTUCK_HOME: join(top, 'home') }, parseRemote(url, top).id)
+  prepareEngineHome(join(top, 'home'))
   writeFileSync(join(top, 'agent.mjs'), agent)
   mkdirSync(join(top, 'elsewhere'))
 })

@@ -1,14 +1,10 @@
 /** Reviewers of all kinds, through the whole engine: at their limit, too late, reckless, hostile; and work that none of them may see. */
-import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Judgement, TaskView } from '../../src/api/contract.ts'
+import { runHere } from '../cli/in-process.ts'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
-
-const entry = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
 
 const names = ['limit', 'late', 'reckless', 'writes', 'told', 'big', 'inplace', 'shown', 'role'] as const
 type Name = (typeof names)[number]
@@ -172,8 +168,8 @@ test('work in place waits for a person, whose note is the hint of the next attem
   expect(question?.happened).toContain('a reviewer cannot look at work in place')
   const { PATH, HOME } = process.env
   const cli = async (...args: string[]): Promise<string> => {
-    const env = { PATH, HOME, UNSTUCK_HOME: join(scene.top, 'home') }
-    return (await promisify(execFile)(process.execPath, [entry, ...args], { cwd: scene.root, env })).stdout
+    const environment = { PATH, HOME, UNSTUCK_HOME: join(scene.top, 'home') }
+    return (await runHere(args, { cwd: scene.root, environment })).stdout
   }
   const { id } = await scene.task(goal)
   expect(await cli('reject', id, '--note', 'keep it short')).toContain('the task is retried with your note')

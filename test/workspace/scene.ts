@@ -3,7 +3,17 @@
  * a canary is a file that only a program started by mistake would make.
  */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -14,6 +24,19 @@ import { openRepository } from '../../src/workspace/repository.ts'
 import { openShadow } from '../../src/workspace/shadow.ts'
 import type { Shadow } from '../../src/workspace/shadow.ts'
 
+/** Repositories of tests need not survive the machine, and git's own upkeep would start programs beside them. */
+const cheap = { 'core.fsync': 'none', 'gc.auto': '0', 'maintenance.auto': 'false' }
+
+export const cheapGit: Record<string, string> = {
+  GIT_CONFIG_COUNT: String(Object.keys(cheap).length),
+  ...Object.fromEntries(
+    Object.entries(cheap).flatMap(([key, value], index) => [
+      [`GIT_CONFIG_KEY_${index}`, key],
+      [`GIT_CONFIG_VALUE_${index}`, value],
+    ]),
+  ),
+}
+
 export const user = (cwd: string, ...args: string[]): string =>
   execFileSync(
     'git',
@@ -22,7 +45,7 @@ export const user = (cwd: string, ...args: string[]): string =>
       cwd,
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: process.env.PATH, HOME: cwd, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
+      env: { PATH: process.env.PATH, HOME: cwd, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null', ...cheapGit },
     },
   ).trim()
 
@@ -39,14 +62,34 @@ export const commitAll = (root: string, message = 'change'): string => {
   return user(root, 'rev-parse', 'HEAD')
 }
 
+/** One repository for each set of first files, made once and copied: four programs of git cost more than the copy. */
+const templates = new Map<string, { folder: string; head: string }>()
+
+const makeTemplate = (files: Record<string, string | Uint8Array>): { folder: string; head: string } => {
+  const folder = join(mkdtempSync(join(tmpdir(), 'unstuck-template-')), 'repository')
+  mkdirSync(folder)
+  // Without the samples of hooks, which nobody reads.
+  user(folder, 'init', '--quiet', '--initial-branch=main', '--template=')
+  mkdirSync(join(folder, '.git', 'info'), { recursive: true })
+  put(folder, files)
+  return { folder, head: commitAll(folder, 'first') }
+}
+
+process.once('exit', () => {
+  for (const { folder } of templates.values()) rmSync(dirname(folder), { recursive: true, force: true })
+})
+
 export const makeRepository = (
   root: string,
   files: Record<string, string | Uint8Array> = { 'a.txt': 'a\n' },
 ): string => {
-  mkdirSync(root, { recursive: true })
-  user(root, 'init', '--quiet', '--initial-branch=main')
-  put(root, files)
-  return commitAll(root, 'first')
+  const key = JSON.stringify(Object.entries(files).map(([path, text]) => [path, Buffer.from(text).toString('base64')]))
+  const template = templates.get(key) ?? makeTemplate(files)
+  templates.set(key, template)
+  cpSync(template.folder, root, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true })
+  // A copy has other inodes than its index says.
+  user(root, 'update-index', '-q', '--refresh')
+  return template.head
 }
 
 export interface Scene {

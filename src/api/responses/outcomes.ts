@@ -9,6 +9,8 @@ export const cleaned = z.array(
     id: text,
     reason: text,
     bytes: count.exactOptional(),
+    /** Why it could not be removed and is still there. */
+    problem: text.exactOptional(),
   }),
 )
 export const stopping = z.strictObject({ stopping: z.literal(true) })

@@ -1,5 +1,6 @@
 /** The schema of a run's verdict. */
 import { z } from 'zod'
+import { proofKinds } from '../../domain/proof.ts'
 import { count, names, text } from './parts.ts'
 
 const checkSource = z.enum(['task', 'config', 'inferred', 'contract'])
@@ -26,6 +27,7 @@ export const verdict = z.strictObject({
         })
         .exactOptional(),
       baseline: text.exactOptional(),
+      tests: z.strictObject({ ran: count, skipped: count }).exactOptional(),
     }),
   ),
   dropped: z.array(z.strictObject({ command: text, reason: text, by: text.exactOptional() })),
@@ -38,6 +40,17 @@ export const verdict = z.strictObject({
     .array(z.strictObject({ path: text, because: text, unproven: z.literal(true).exactOptional() }))
     .exactOptional(),
   refused: names.exactOptional(),
+  proof: z
+    .strictObject({
+      kind: z.enum(proofKinds),
+      fact: text,
+      tests: names,
+      files: names,
+      reported: z.literal(true).exactOptional(),
+      runs: count.exactOptional(),
+      ms: z.number().exactOptional(),
+    })
+    .exactOptional(),
   installed: z.array(z.strictObject({ manager: text, folder: text, commands: z.array(names) })).exactOptional(),
   oversized: z
     .strictObject({
@@ -66,6 +79,7 @@ export const verdict = z.strictObject({
         path: text,
         count,
         detail: text,
+        beyondProof: z.literal(true).exactOptional(),
       }),
     )
     .exactOptional(),

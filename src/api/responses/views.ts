@@ -32,6 +32,10 @@ export const taskView = z.strictObject({
       endedAt: time.nullable(),
       commit: text.nullable(),
       outcome: outcome.nullable(),
+      /** The outcome in words, with what the passing checks prove. */
+      proof: text.nullable(),
+      /** Tests of the base commit that expect something else after the work, and their files. */
+      expectations: z.strictObject({ tests: names, files: names }).nullable(),
       /** Where a run of a loop is; null = the task is no loop. */
       loop: loopState
         .pick({ iteration: true, limit: true, role: true, stage: true })
@@ -192,7 +196,15 @@ export const reportSchema = z.strictObject({
   /** On the user's branch. */
   landed: z.array(
     z.strictObject({
-      ...{ goal: text, task: text, title: text, commit: text.nullable(), outcome: outcome.nullable(), stillFailing },
+      ...{
+        goal: text,
+        task: text,
+        title: text,
+        commit: text.nullable(),
+        outcome: outcome.nullable(),
+        proof: text.nullable(),
+      },
+      stillFailing,
     }),
   ),
   /** Checks that fail on the user's branch since a goal landed. `command` undoes the work that made one fail. */

@@ -12,6 +12,7 @@ interface Removed {
   id: string
   reason: string
   bytes?: number
+  problem?: string
 }
 
 const sizeText = (bytes: number): string =>
@@ -22,11 +23,12 @@ const sizeText = (bytes: number): string =>
       : `${Math.ceil(bytes / 1e3)} kB`
 
 const showRemoved = (io: Io, removed: readonly Removed[], dryRun: boolean): void => {
-  for (const { kind, id, reason, bytes } of removed) {
+  for (const { kind, id, reason, bytes, problem } of removed) {
     const size = bytes === undefined ? '' : ` (${sizeText(bytes)})`
-    printLine(io, `${dryRun ? 'would remove' : 'removed'} ${kind} ${id}${size}: ${reason}`)
+    const done = dryRun ? 'would remove' : problem === undefined ? 'removed' : 'could not remove'
+    printLine(io, `${done} ${kind} ${id}${size}: ${problem ?? reason}`)
   }
-  const freed = removed.reduce((sum, { bytes = 0 }) => sum + bytes, 0)
+  const freed = removed.reduce((sum, { bytes = 0, problem }) => sum + (problem === undefined ? bytes : 0), 0)
   if (freed > 0) printLine(io, `${dryRun ? 'It would free' : 'Freed'} ${sizeText(freed)}.`)
 }
 
@@ -39,7 +41,7 @@ const clean = async (io: Io, options: CleanOptions): Promise<number> => {
   if (options.json === true) printJson(io, removed)
   else if (removed.length === 0) printLine(io, 'Nothing to remove.')
   else showRemoved(io, removed, options.dryRun === true)
-  return exitCodes.ok
+  return removed.some(({ problem }) => problem !== undefined) ? exitCodes.failed : exitCodes.ok
 }
 
 export const register: Register = (program, act) => {

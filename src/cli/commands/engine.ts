@@ -9,7 +9,7 @@ interface EngineOptions extends DatabaseOption {
   publicUrl?: string
 }
 
-const engine = async (io: Io, options: EngineOptions): Promise<number> => {
+const run = async (io: Io, options: EngineOptions, ready: () => void): Promise<number> => {
   const { engineRoles } = await import('../../domain/engine.ts')
   const roles = options.roles === undefined ? engineRoles : engineRoles.filter((role) => options.roles?.includes(role))
   const { refuseRuns } = await import('../person-here.ts')
@@ -24,10 +24,21 @@ const engine = async (io: Io, options: EngineOptions): Promise<number> => {
     ...(options.publicUrl === undefined ? {} : { publicUrl: parsePublicUrl(options.publicUrl) }),
     ...(options.idleExit === undefined ? {} : { idleExitMs: options.idleExit * 1000 }),
   })
+  ready()
   io.signal.addEventListener('abort', () => void served.stop(), { once: true })
   if (io.signal.aborted) await served.stop()
   await served.stopped
   return exitCodes.ok
+}
+
+const engine = async (io: Io, options: EngineOptions): Promise<number> => {
+  const { sendHeartbeats } = await import('../engine/watchdog.ts')
+  const heartbeats = sendHeartbeats()
+  try {
+    return await run(io, options, heartbeats.ready)
+  } finally {
+    heartbeats.end()
+  }
 }
 
 export const register: Register = (program, act) => {

@@ -1,4 +1,5 @@
 /** `unstuck runs`: lists all runs, or those of a task or in some states. */
+import { outcomeText } from '../../domain/proof.ts'
 import { InvalidArgumentError } from 'commander'
 import type { Run } from '../../api/contract.ts'
 import { runStates } from '../../domain/run.ts'
@@ -21,9 +22,9 @@ const statesGiven = (text: string): string => {
   throw new InvalidArgumentError(`Allowed: ${runStates.join(', ')}; several are separated by commas.`)
 }
 
-const outcomeText = ({ state, phase, verdict, errorMeta }: Run): string => {
+const endText = ({ state, phase, verdict, errorMeta }: Run): string => {
   if (state === 'running') return `running (${phase})`
-  if (state === 'success') return `succeeded: ${verdict?.outcome ?? 'not verified'}`
+  if (state === 'success') return `succeeded: ${safe(outcomeText(verdict?.outcome ?? 'not verified', verdict?.proof))}`
   return `${state}${errorMeta === null ? '' : `: ${cutToWidth(safe(errorMeta.message), 100)}`}`
 }
 
@@ -31,7 +32,7 @@ export const runLine = (run: Run, now: Date): string => {
   const launches = run.launches.length > 1 ? `, ${run.launches.length} launches` : ''
   const lasted = (Date.parse(run.endedAt ?? now.toISOString()) - Date.parse(run.startedAt)) / 1000
   const when = `${whenText(run.startedAt, now)}, ${run.endedAt === null ? 'for' : 'took'} ${durationText(lasted)}`
-  return `${run.id}  ${when}  task ${run.taskId}, attempt ${run.number}  ${run.harness}${launches}  ${outcomeText(run)}`
+  return `${run.id}  ${when}  task ${run.taskId}, attempt ${run.number}  ${run.harness}${launches}  ${endText(run)}`
 }
 
 const runs = async (io: Io, options: RunsOptions): Promise<number> => {

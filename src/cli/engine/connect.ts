@@ -1,13 +1,13 @@
 /** Finds the engine of a repository by its engine.json, and starts an engine on request. Never opens the store. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { readRegularTextSync } from '../../platform/regular-file.ts'
 import type { Health } from '../../api/contract.ts'
-import { openStateDir } from '../../api/state-dir.ts'
+import { openStateDir, writingIn } from '../../api/state-dir.ts'
 import { AppError, exitCodes, messageOf } from '../../errors.ts'
 import { livenessOf, type ProcessIdentity } from '../../platform/process.ts'
-import { ownerOf } from '../../store/lock.ts'
 import { configuredDatabase, storeName } from '../../store/postgres-location.ts'
 import { repositoryName } from '../../workspace/remote.ts'
 import type { Io } from '../io.ts'
@@ -29,7 +29,7 @@ const idleExitSeconds = 900
 
 const readAddress = (stateDir: string): Address | undefined => {
   try {
-    const address = JSON.parse(readFileSync(join(stateDir, 'engine.json'), 'utf8')) as Address
+    const address = JSON.parse(readRegularTextSync(join(stateDir, 'engine.json'))) as Address
     return livenessOf(address.identity) === 'dead' ? undefined : address
   } catch {
     return undefined // no engine has written its address, or the engine is stopping
@@ -38,7 +38,7 @@ const readAddress = (stateDir: string): Address | undefined => {
 
 const tokenOf = (stateDir: string): string => {
   try {
-    return readFileSync(join(stateDir, 'token'), 'utf8').trim()
+    return readRegularTextSync(join(stateDir, 'token')).trim()
   } catch (error) {
     throw new AppError(
       'UNAUTHORISED',
@@ -57,25 +57,30 @@ export const awaitEngineEnd = async (identity: ProcessIdentity | undefined, dead
   return true
 }
 
-export const engineIdentity = (home: Home): ProcessIdentity | undefined => readAddress(home.stateDir)?.identity
+export const engineIdentity = (stateDir: string): ProcessIdentity | undefined => readAddress(stateDir)?.identity
 
-/** The running engine of this repository, or undefined. */
-export const findEngine = async (home: Home): Promise<Client | undefined> => {
-  const address = readAddress(home.stateDir)
+/** The running engine of a state folder with the repository that it serves, or undefined. */
+export const engineAt = async (stateDir: string): Promise<{ client: Client; root: string } | undefined> => {
+  const address = readAddress(stateDir)
   if (address === undefined) return undefined
-  const client = createClient(address.url, tokenOf(home.stateDir))
+  const client = createClient(address.url, tokenOf(stateDir))
   try {
-    const health = await client.get<Health>('/health')
-    return health.root === home.repository.root ? client : undefined
+    return { client, root: (await client.get<Health>('/health')).root }
   } catch (error) {
     if (error instanceof AppError && error.code === 'ENGINE_UNAVAILABLE') return undefined
     throw error
   }
 }
 
+/** The running engine of this repository, or undefined. */
+export const findEngine = async (home: Home): Promise<Client | undefined> => {
+  const found = await engineAt(home.stateDir)
+  return found?.root === home.repository.root ? found.client : undefined
+}
+
 const lastLines = (path: string): string =>
   existsSync(path)
-    ? readFileSync(path, 'utf8')
+    ? readRegularTextSync(path)
         .trimEnd()
         .split('\n')
         .slice(-3)
@@ -83,12 +88,10 @@ const lastLines = (path: string): string =>
         .replace(/^unstuck: /gm, '')
     : ''
 
-const isHeld = (home: Home): boolean => ownerOf(join(home.stateDir, 'store.lock'))?.liveness === 'alive'
-
 /** Starts `unstuck up` detached, so that it keeps running when this command or its terminal ends. */
 const spawnUp = (io: Io, home: Home, logPath: string): ChildProcess => {
   // Append: the parent of another engine of this repository may be writing to the same log.
-  const log = openSync(logPath, 'a', 0o600)
+  const log = writingIn(home.stateDir, () => openSync(logPath, 'a', 0o600))
   const [program = '', ...first] = io.self
   const child = spawn(program, [...first, 'up', '--idle-exit', String(idleExitSeconds)], {
     cwd: home.repository.root,
@@ -112,15 +115,12 @@ const startEngine = async (io: Io, home: Home, say: Say): Promise<Client> => {
   while (performance.now() < deadline) {
     const client = await findEngine(home)
     if (client !== undefined) return client
-    if (isHeld(home)) say('opening the store')
     const ended = child.exitCode !== null || child.signalCode !== null || child.pid === undefined
-    // After a crash, the parent of the crashed engine restarts it too. Whichever engine holds the store will respond.
-    if (ended && !isHeld(home)) {
-      if (child.exitCode !== exitCodes.conflict)
-        throw new AppError('ENGINE_UNAVAILABLE', `the engine did not start: ${lastLines(logPath)}`)
-      // Our engine found the store in use and exited; the engine that held the store has died since.
-      child = spawnUp(io, home, logPath)
-    }
+    // After a crash, the parent of the crashed engine restarts it too: ours finds the store in use, waits for it a few seconds and exits.
+    // Then the other engine responds, or it has died since.
+    if (ended && child.exitCode !== exitCodes.conflict)
+      throw new AppError('ENGINE_UNAVAILABLE', `the engine did not start: ${lastLines(logPath)}`)
+    if (ended) child = spawnUp(io, home, logPath)
     await delay(50)
   }
   throw new AppError(

@@ -30,9 +30,9 @@ export const makeRoot = ({ repository }: Home): void => {
   if (repository.url !== undefined) makeFolder(repository.root, 0o700)
 }
 
-/** Throws NOT_FOUND if nothing has been run here yet: there is neither a complete embedded store nor the mark of one in PostgreSQL. */
+/** Throws NOT_FOUND if nothing has been run here yet: there is no mark of a store, and no store of an older version, which is refused when it is opened. */
 export const requireStore = ({ stateDir, repository }: Home): void => {
-  if (['store.complete', 'store.postgres'].some((name) => existsSync(join(stateDir, name)))) return
+  if (['store.complete', 'store.postgres', 'store'].some((name) => existsSync(join(stateDir, name)))) return
   throw new AppError(
     'NOT_FOUND',
     `nothing has been run for ${repositoryName(repository)} yet; start with: unstuck run "<what you want done>"`,

@@ -1,10 +1,14 @@
 /** The work of `unstuck stop`: shuts the engine down and waits until it has released the store. */
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { unstuckHome } from '../../api/state-dir.ts'
 import { AppError, exitCodes } from '../../errors.ts'
+import { serverOf } from '../../store/server/embedded-server.ts'
 import { repositoryName } from '../../workspace/remote.ts'
 import { printLine, type Io } from '../io.ts'
 import { countText } from '../times.ts'
 import type { Client } from './client.ts'
-import { awaitEngineEnd, engineIdentity, findEngine } from './connect.ts'
+import { awaitEngineEnd, engineAt, engineIdentity, findEngine } from './connect.ts'
 import { homeOf } from './home.ts'
 
 /** Waits until the current runs have ended. Ctrl-C during the wait stops the engine at once. */
@@ -18,22 +22,58 @@ const drained = async (io: Io, client: Client, identity: ReturnType<typeof engin
   if (io.signal.aborted) await client.post('/shutdown').catch(() => undefined) // the engine may have ended already
 }
 
-export const stopCommand = async (io: Io, drain: boolean): Promise<number> => {
+export interface StopOptions {
+  drain?: boolean
+  all?: boolean
+}
+
+const awaitEnd = async (stateDir: string, identity: ReturnType<typeof engineIdentity>): Promise<void> => {
+  // Another engine cannot start until this one has released the store.
+  if (!(await awaitEngineEnd(identity)))
+    throw new AppError(
+      'ENGINE_UNAVAILABLE',
+      `the engine (pid ${identity?.pid}) was told to stop and is still running; see engine.log in ${stateDir}`,
+    )
+}
+
+/** Stops the engines one after another, then the server, so that no engine starts the server again. */
+const stopAll = async (io: Io): Promise<number> => {
+  const home = unstuckHome(io.environment)
+  const names = existsSync(home) ? readdirSync(home) : []
+  let stopped = 0
+  for (const stateDir of names
+    .map((name) => join(home, name))
+    .filter((path) => existsSync(join(path, 'engine.json')))) {
+    const identity = engineIdentity(stateDir)
+    const engine = await engineAt(stateDir)
+    if (engine === undefined) continue
+    await engine.client.post('/shutdown')
+    await awaitEnd(stateDir, identity)
+    printLine(io, `The engine of ${engine.root} has stopped.`)
+    stopped += 1
+  }
+  const hadServer = await serverOf({ home, environment: io.environment }).stop()
+  printLine(
+    io,
+    stopped === 0 ? 'No engine is running.' : 'Running agents end on their own unless an engine starts again soon.',
+  )
+  if (hadServer) printLine(io, 'The embedded PostgreSQL has stopped.')
+  return exitCodes.ok
+}
+
+export const stopCommand = async (io: Io, { drain = false, all = false }: StopOptions): Promise<number> => {
+  if (all && drain) throw new AppError('USAGE', '--drain waits for one engine; leave out --all or --drain')
+  if (all) return stopAll(io)
   const home = await homeOf(io)
   const client = await findEngine(home)
   if (client === undefined) {
     printLine(io, `No engine is running for ${repositoryName(home.repository)}.`)
     return exitCodes.ok
   }
-  const identity = engineIdentity(home)
+  const identity = engineIdentity(home.stateDir)
   if (drain) await drained(io, client, identity)
   else await client.post('/shutdown')
-  // Another engine cannot start until this one has released the store.
-  if (!(await awaitEngineEnd(identity)))
-    throw new AppError(
-      'ENGINE_UNAVAILABLE',
-      `the engine (pid ${identity?.pid}) was told to stop and is still running; see engine.log in ${home.stateDir}`,
-    )
+  await awaitEnd(home.stateDir, identity)
   printLine(
     io,
     drain && !io.signal.aborted

@@ -1,4 +1,4 @@
-/** The work of `unstuck up` and `unstuck worker`: runs an engine as a child process, and restarts it after a crash, at most 5 times in 15 minutes. */
+/** The work of `unstuck up` and `unstuck worker`: runs an engine as a child process, and restarts it after a crash or when it is blocked, at most 5 times in 15 minutes. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -10,6 +10,7 @@ import { repositoryName } from '../../workspace/remote.ts'
 import type { Client } from './client.ts'
 import { findEngine } from './connect.ts'
 import { makeRoot, homeOf, type Home } from './home.ts'
+import { killWhenSilent, silenceLimits, type SilenceLimits } from './watchdog.ts'
 import { printLine, type Io } from '../io.ts'
 import { refuseRuns } from '../person-here.ts'
 
@@ -20,14 +21,19 @@ const readyDeadlineMs = 120_000
 interface Ending {
   code: number | null
   signal: NodeJS.Signals | null
+  /** How long it sent no heartbeat before this process killed it; absent = it ended in another way. */
+  silentMs?: number | undefined
 }
+
+/** Memory for young objects, in MB. An engine mostly waits, and with the default size it keeps 30 MB of garbage. */
+const youngMb = 4
 
 const startChild = (io: Io, root: string, args: string[]): ChildProcess => {
   const [program = '', ...first] = io.self
-  return spawn(program, [...first, 'engine', ...args], {
+  return spawn(program, [`--max-semi-space-size=${youngMb}`, ...first, 'engine', ...args], {
     cwd: root,
     env: io.environment,
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
 }
 
@@ -79,13 +85,13 @@ export const workerCommand = async (io: Io): Promise<number> => {
       'CONFIG_INVALID',
       'a worker needs a PostgreSQL store that it shares with other engines; give --database-url or UNSTUCK_DATABASE_URL, or start a full engine with "unstuck up"',
     )
-  return superviseEngine(io, {}, ['--roles', 'executor'])
+  return superviseEngine(io, {}, ['--roles', 'executor'], silenceLimits)
 }
 
-export const upCommand = async (io: Io, options: UpOptions): Promise<number> => {
+export const upCommand = async (io: Io, options: UpOptions, limits = silenceLimits): Promise<number> => {
   // Checked before anything is started, so that a mistake is reported at once.
   if (options.publicUrl !== undefined) parsePublicUrl(options.publicUrl)
-  return superviseEngine(io, options, argsOf(options))
+  return superviseEngine(io, options, argsOf(options), limits)
 }
 
 const reportReady = async (io: Io, { home, options, child }: Supervised, client: Client): Promise<void> => {
@@ -101,27 +107,34 @@ interface Supervised {
   home: Home
   options: UpOptions
   child: ChildProcess
+  limits: SilenceLimits
 }
 
 /** Runs the engine process once. A signal to this process shuts the engine down. */
 const superviseOnce = async (io: Io, supervised: Supervised): Promise<Ending> => {
-  const { child } = supervised
+  const { child, limits } = supervised
   const stop = (): void => void child.kill('SIGTERM')
   io.signal.addEventListener('abort', stop, { once: true })
   const ended = endOf(child)
+  const silent = killWhenSilent(child, limits)
   const client = await waitReady(io, child)
   if (client !== undefined) await reportReady(io, supervised, client)
   const ending = await ended
   io.signal.removeEventListener('abort', stop)
-  return ending
+  return { ...ending, silentMs: silent() }
+}
+
+const howEnded = ({ code, signal, silentMs }: Ending): string => {
+  const how = signal === null ? `with status ${code}` : `by ${signal}`
+  return silentMs === undefined ? how : `${how}, because it was blocked for ${Math.round(silentMs / 1000)} seconds`
 }
 
 /** Counts the crashes within the window and reports this one; false if there were too many. */
-const mayRestart = (io: Io, { stateDir }: Home, crashes: number[], { code, signal }: Ending): boolean => {
+const mayRestart = (io: Io, { stateDir }: Home, crashes: number[], ending: Ending): boolean => {
   const now = performance.now()
   crashes.push(now)
   while ((crashes[0] ?? now) < now - restartWindowMs) crashes.shift()
-  const how = signal === null ? `with status ${code}` : `by ${signal}`
+  const how = howEnded(ending)
   const restarts = crashes.length <= restartLimit
   io.error(
     restarts
@@ -131,7 +144,7 @@ const mayRestart = (io: Io, { stateDir }: Home, crashes: number[], { code, signa
   return restarts
 }
 
-const superviseEngine = async (io: Io, options: UpOptions, args: string[]): Promise<number> => {
+const superviseEngine = async (io: Io, options: UpOptions, args: string[], limits: SilenceLimits): Promise<number> => {
   const home = await homeOf(io)
   await refuseRuns(io, 'unstuck up', async () => findEngine(home))
   if ((await findEngine(home)) !== undefined) {
@@ -145,7 +158,7 @@ const superviseEngine = async (io: Io, options: UpOptions, args: string[]): Prom
   const crashes: number[] = []
   for (;;) {
     const child = startChild(io, home.repository.root, args)
-    const ending = await superviseOnce(io, { home, options, child })
+    const ending = await superviseOnce(io, { home, options, child, limits })
     if (io.signal.aborted || ending.code === 0) return exitCodes.ok
     if (ending.code !== null && permanent.has(ending.code)) return ending.code
     if (!mayRestart(io, home, crashes, ending)) return exitCodes.failed

@@ -1,7 +1,7 @@
 /** The tools of one run, for its agent. Each is a request to the engine with the token of the run; the engine decides and writes. */
-import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
+import { readRegularTextSync } from '../../platform/regular-file.ts'
 import type { AgentQuestionView } from '../../api/contract.ts'
 import { AppError } from '../../errors.ts'
 import { proposalSchema } from '../../recovery/proposal/proposal.ts'
@@ -20,7 +20,7 @@ const pollMs = 500
 
 const addressIn = (path: string): string => {
   try {
-    return (JSON.parse(readFileSync(path, 'utf8')) as { url: string }).url
+    return (JSON.parse(readRegularTextSync(path)) as { url: string }).url
   } catch {
     throw new AppError('ENGINE_UNAVAILABLE', 'no engine is running at the moment; go on without this tool')
   }

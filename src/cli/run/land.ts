@@ -1,16 +1,39 @@
 /** The work of `unstuck land`: requests the landing, then follows the goal until it has landed or a person is needed. */
-import type { Goal, Metrics } from '../../api/contract.ts'
+import type { DiffView, Goal, GoalView, Metrics } from '../../api/contract.ts'
 import { AppError } from '../../errors.ts'
 import type { JsonOption } from '../command-options.ts'
+import { spelledOut } from '../diff-lines.ts'
+import type { Client } from '../engine/client.ts'
 import { connectToExisting } from '../engine/connect.ts'
+import { printLine } from '../io.ts'
+import { safe } from '../render.ts'
 import type { Live } from '../live/live.ts'
 import { followToEnd } from './end.ts'
+
+/** The parts of a patch about these files. */
+const hunksOf = (patch: string, files: readonly string[]): string =>
+  patch
+    .split(/^(?=diff --git )/m)
+    .filter((part) => files.some((path) => part.startsWith(`diff --git a/${path} `)))
+    .join('')
+
+/** Before anything lands: which tests of the base commit expect something else after the work, and what was changed there. */
+const showExpectations = async ({ io }: Live, client: Client, { tasks }: GoalView): Promise<void> => {
+  for (const { number, title, run } of tasks) {
+    const proof = run?.expectations
+    if (run === null || proof === null || proof === undefined) continue
+    printLine(io, safe(`Task ${number} "${title}" changed what these tests expect: ${proof.tests.join(', ')}`))
+    const view = await client.get<DiffView>(`/runs/${run.id}/diff`)
+    for (const text of hunksOf(view.diff, proof.files).split('\n')) if (text !== '') printLine(io, spelledOut(text))
+  }
+}
 
 export const landGoalCommand = async (live: Live, id: string, options: JsonOption): Promise<number> => {
   if (!/^g-[a-z0-9]+$/.test(id))
     throw new AppError('USAGE', `"${id}" is not the id of a goal (g-…); "unstuck status" lists the goals`)
   const client = await connectToExisting(live.io, live.say)
   const { events } = await client.get<Metrics>('/metrics')
+  if (options.json !== true) await showExpectations(live, client, await client.get<GoalView>(`/goals/${id}`))
   const goal = await client.post<Goal>(`/goals/${id}/land`)
   return followToEnd(live, client, goal, { json: options.json ?? false, after: events.last })
 }

@@ -32,6 +32,24 @@ export interface RunOptions extends JsonOption {
   maxCost?: number
 }
 
+const isFile = (io: Io, name: string): boolean =>
+  statSync(resolve(io.cwd, name), { throwIfNoEntry: false })?.isFile() === true
+
+/**
+ * Several words are one sentence. After a goal file they are a mistake, such as a pattern that the shell filled in: as a sentence, the
+ * file would be neither read nor missed.
+ */
+export const goalArgument = (io: Io, words: readonly string[]): string => {
+  const [first = '', extra] = words
+  const whole = words.join(' ')
+  if (extra === undefined || !/\.(md|markdown|json)$/i.test(first) || !isFile(io, first) || isFile(io, whole))
+    return whole
+  throw new AppError(
+    'USAGE',
+    `${first} is the goal, and "${extra}" was given as well; leave it out, or put a sentence in quotes`,
+  )
+}
+
 export const readGoalInput = (io: Io, argument: string): GoalInput =>
   readGoal(argument, (name) => {
     const path = resolve(io.cwd, name)

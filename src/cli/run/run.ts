@@ -1,10 +1,11 @@
 /** The work of `unstuck run`: reads a goal, finds or starts the engine, and follows the goal to its end. */
-import type { Goal, GoalView } from '../../api/contract.ts'
+import { goalRequest, type Goal, type GoalView } from '../../api/contract.ts'
+import { parse } from '../../api/parse.ts'
 import { loadConfig } from '../../config.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import { realFiles } from '../../runtime/core/files.ts'
 import { chooseHarness } from '../../runtime/harness/harness-choice.ts'
-import { checkKinds } from '../../runtime/goal/check-kinds.ts'
+import { checkGoal } from '../../runtime/goal/check-goal.ts'
 import type { GoalInput } from '../../runtime/goal/goal-input.ts'
 import { connect } from '../engine/connect.ts'
 import { homeOf, type Home } from '../engine/home.ts'
@@ -12,7 +13,15 @@ import { printLine, printJson } from '../io.ts'
 import type { Live } from '../live/live.ts'
 import { safe } from '../render.ts'
 import { followToEnd } from './end.ts'
-import { checkFolder, goalCheckLines, readGoalInput, goalRequestOf, showPlan, type RunOptions } from './request.ts'
+import {
+  checkFolder,
+  goalArgument,
+  goalCheckLines,
+  readGoalInput,
+  goalRequestOf,
+  showPlan,
+  type RunOptions,
+} from './request.ts'
 
 /** Reports a harness that cannot be used together with the task that names it. */
 const checkHarnesses = (words: string[], input: GoalInput, harnessOf: (name?: string) => string): void => {
@@ -31,12 +40,14 @@ const checkHarnesses = (words: string[], input: GoalInput, harnessOf: (name?: st
 
 export const runGoal = async (live: Live, words: string[], options: RunOptions): Promise<number> => {
   const { io } = live
-  const input = readGoalInput(io, words.join(' '))
+  const input = readGoalInput(io, goalArgument(io, words))
   const home = await homeOf(io)
   const config = loadConfig({ root: home.repository.root, environment: io.environment })
   const request = goalRequestOf(io, { home, input, options, config })
   checkFolder(home, request.options)
-  checkKinds(input, request.options)
+  // What the engine would refuse is refused before one is started, and a plan is shown only of what it would accept.
+  parse(goalRequest, request, 'the goal')
+  checkGoal(realFiles, home.repository.root, request)
   const harnessOf = (name?: string): string =>
     chooseHarness(realFiles, config, name ?? options.harness, io.environment.PATH)
   checkHarnesses(words, input, harnessOf)

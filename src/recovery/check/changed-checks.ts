@@ -96,7 +96,7 @@ const linkDepth = 4
  * The files and the targets of links among them. `before` returns the target of a link as its text. Every one-line text is
  * treated as a link, which is harmless: other texts name no changed file.
  */
-const withTargets = async (before: ReadText, files: ReadonlySet<string>): Promise<Set<string>> => {
+export const withTargets = async (before: ReadText, files: ReadonlySet<string>): Promise<Set<string>> => {
   const found = new Set(files)
   let last = [...files]
   for (let depth = 0; depth < linkDepth && last.length > 0; depth++) {
@@ -162,7 +162,11 @@ const collidingFiles = ({ paths }: ChangedTree, files: ReadonlySet<string>): Wea
   const folded = new Set([...files].map((path) => path.toLowerCase()))
   return paths
     .filter((path) => !files.has(path) && folded.has(path.toLowerCase()))
-    .map((path) => redefined(path, 'differs only in case from a file that the check runs'))
+    .map((path) => ({
+      ...redefined(path, 'differs only in case from a file that the check runs'),
+      // Here the two are different files, so no run shows it.
+      beyondProof: true,
+    }))
 }
 
 const isMake = (path: string): boolean => makefileNames.includes(lastSegment(path))

@@ -81,7 +81,7 @@ const inManifest = (text: string | undefined, path: string, paths: readonly stri
 }
 
 const finding = (path: string, detail: string): Weakening => ({
-  ...{ kind: 'check redefined', path, count: 1, detail: detail.slice(0, 500) },
+  ...{ kind: 'check redefined', path, count: 1, detail: detail.slice(0, 500), beyondProof: true },
 })
 
 const unique = (names: readonly string[]): string[] => [...new Set(names)]

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { planCommand } from './plan.ts'
 import { makeTargetsIn, packageScriptIn } from './package-script.ts'
+import { samples } from '../../../test/support/samples.ts'
 
 const argv = (text: string): string[] => {
   const plan = planCommand(text)
@@ -113,6 +114,6 @@ it('no argv makes them throw', () => {
       packageScriptIn(words)
       makeTargetsIn(words)
     }),
-    { numRuns: 2000 },
+    { numRuns: samples(2000) },
   )
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { planCommand, programOf } from './plan.ts'
+import { samples } from '../../../test/support/samples.ts'
 
 const argvOf = (text: string): string[][] => {
   const plan = planCommand(text)
@@ -196,7 +197,7 @@ describe('properties', () => {
           expect(plan.ok ? plan.steps.length : plan.reason.length).toBeGreaterThan(0)
         },
       ),
-      { numRuns: 3000 },
+      { numRuns: samples(3000) },
     )
   })
 
@@ -226,7 +227,7 @@ describe('properties', () => {
         const text = ['prog', ...words.map(([value, quote]) => quote(value))].join(' ')
         expect(argvOf(text)).toEqual([['prog', ...words.map(([value]) => value)]])
       }),
-      { numRuns: 1000 },
+      { numRuns: samples(1000) },
     )
   })
 })

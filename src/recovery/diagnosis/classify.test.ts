@@ -10,6 +10,7 @@ import { rules } from './rules/all.ts'
 import { runners } from './runner.ts'
 import { withoutPrefixes, isQuoted } from './output-lines.ts'
 import { cpuMsOf } from '../../../test/support/cpu-time.ts'
+import { samples } from '../../../test/support/samples.ts'
 
 const failure = (extra: Partial<CommandFailure>): CommandFailure => ({
   command: './check.sh',
@@ -166,7 +167,7 @@ it('any text gets a known label, code and signature, and never throws', () => {
       expect(found.signature.length).toBeLessThan(1000)
       if (!labels[found.label].infra) expect(found.recoveryKind).not.toBe('drop_command')
     }),
-    { numRuns: 150 },
+    { numRuns: samples(150) },
   )
 })
 

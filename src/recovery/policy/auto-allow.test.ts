@@ -4,6 +4,7 @@ import { autoAllow, autoAllowFor, type PathTask } from './auto-allow.ts'
 import { commandNamesOf } from './command-names.ts'
 import { infraSignals } from './infra-signals.ts'
 import { defaultPolicyRecovery } from './recovery-policy.ts'
+import { samples } from '../../../test/support/samples.ts'
 
 const task: PathTask = {
   role: 'worker',
@@ -59,7 +60,7 @@ it('never throws, is deterministic, and never allows a denied path, a secret or 
       expect(first.because).not.toBe('')
       if (first.allowed) expect(name).not.toMatch(/(^|\/)(\.\.|\.git|\.env|[^/]*\.pem)(\/|$)|^vault(\/|$)|^\/|[*\0\n]/)
     }),
-    { numRuns: 500 },
+    { numRuns: samples(500) },
   )
 })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import picomatch from 'picomatch/posix.js'
 import { describe, expect, it } from 'vitest'
 import { parsePathRule, pathMatcher } from './path-rule.ts'
+import { samples } from '../../../test/support/samples.ts'
 
 const ruleOf = (text: string) => {
   const parsed = parsePathRule(text)
@@ -126,8 +127,8 @@ describe('matching', () => {
           picomatch(pattern, { dot: true, strictSlashes: true, nonegate: true, noextglob: true, flags: 's' })(text),
         )
       }),
-      { numRuns: 8000, seed: 7 },
+      { numRuns: samples(8000), seed: 7 },
     )
-    expect(matched).toBeGreaterThan(200)
+    expect(matched).toBeGreaterThan(samples(200))
   })
 })

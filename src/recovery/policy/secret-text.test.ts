@@ -31,6 +31,16 @@ const tokens: [name: string, token: string][] = [
   ['a private key in JSON', `${begin}\\n${some(64)}\\n`],
   ['a private key with headers', `${begin}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\n${some(64)}\n`],
   ['a token of .npmrc', joined('//packages.example/:_auth', 'Token=', some(36))],
+  ['a Slack webhook', joined('https://hooks.', 'slack.com/services/T0123ABCD/B0123ABCD/', some(24))],
+  ['a Discord webhook', joined('https://discord', '.com/api/webhooks/123456789012345678/', some(68))],
+  ['Telegram', joined('123456789', ':AA', some(33))],
+  ['Twilio', joined('S', 'K', hex(32))],
+  ['Azure', joined('AccountName=a;Account', 'Key=', some(86), '==;EndpointSuffix=b')],
+  ['Shopify', joined('shp', 'at_', hex(32))],
+  ['Linear', joined('lin', '_api_', some(40))],
+  ['AWS, its secret part', joined('aws_secret_access', '_key = ', some(40))],
+  ['a password', joined('pass', 'word = "', some(16), '"')],
+  ['a login in a URL', joined('https://me:', some(20), '@host.acme.io/x')],
   ['a login of .npmrc', joined('//packages.example/:_pass', 'word = "', some(20), '"')],
 ]
 
@@ -89,21 +99,37 @@ it.each([
   'Authorization: Bearer ${token}',
   'const hf_model_name_of_the_text_generator = 1',
   'SG.something.else',
+  'const login = { password: "password123" }',
+  'password = "correct-horse-battery-staple"',
+  'password: "${DB_PASSWORD_OF_ORDER66x}"',
 ])('%s is none', async (line) => {
   expect(await findSecrets(`${line}\n`)).toEqual([])
 })
 
-it.each(['\n', '\t\n', ' ', 'a:', '://a:', `${begin}\n`, 'Proc-Type: a\n', 'eyJ', 'SG.a', 'aws', '"', '//', '_auth='])(
-  'repeating %j over a megabyte takes no more than linear time',
-  async (piece) => {
-    const timeOf = async (bytes: number): Promise<number> => {
-      const text = piece.repeat(Math.ceil(bytes / piece.length))
-      const begun = performance.now()
-      await findSecrets(text)
-      return performance.now() - begun
-    }
-    await timeOf(1 << 14)
-    // Quadratic time would be 4096 times the time of a sixty-fourth.
-    expect(await timeOf(1 << 20)).toBeLessThan(64 * 20 * Math.max(2, await timeOf(1 << 14)))
-  },
-)
+it.each([
+  '\n',
+  '\t\n',
+  ' ',
+  'a:',
+  '://a:',
+  `${begin}\n`,
+  'Proc-Type: a\n',
+  'eyJ',
+  'SG.a',
+  'aws',
+  '"',
+  '//',
+  '_auth=',
+  'password="aB1',
+  'secret_key=a',
+])('repeating %j over a megabyte takes no more than linear time', async (piece) => {
+  const timeOf = async (bytes: number): Promise<number> => {
+    const text = piece.repeat(Math.ceil(bytes / piece.length))
+    const begun = performance.now()
+    await findSecrets(text)
+    return performance.now() - begun
+  }
+  await timeOf(1 << 14)
+  // Quadratic time would be 4096 times the time of a sixty-fourth.
+  expect(await timeOf(1 << 20)).toBeLessThan(64 * 20 * Math.max(2, await timeOf(1 << 14)))
+})

@@ -26,10 +26,18 @@ const secretGlobs: readonly string[] = [
   '**/.cargo/credentials',
   '**/.cargo/credentials.toml',
   '**/.gem/credentials',
+  '**/{.terraformrc,.envrc,wp-config.php,terraform.tfvars}',
+  '**/*.auto.tfvars',
+  '**/.gnupg/*',
 ]
 
 /** Matched for files only, because folders of code often have these names. */
-const secretFileGlobs: readonly string[] = ['**/kubeconfig', '**/service{-,_}account*.json']
+const secretFileGlobs: readonly string[] = [
+  '**/kubeconfig',
+  '**/service{-,_}account*.json',
+  '**/client_secret*.json',
+  '**/*.tfstate*',
+]
 
 /** Templates without values, and public keys. Both are meant to be committed. */
 const secretExceptions: readonly string[] = ['**/.env.{example,sample,template}', '**/id_*.pub', '**/.ssh/*.pub']

@@ -3,6 +3,7 @@
  * strings: it cannot end its string, and so cannot become an instruction. The text of the role is the owner's; it stands in front of the
  * sentences about data and verdict, so that these hold whatever it says. Pure.
  */
+import { proofText } from '../../domain/proof.ts'
 import type { Task } from '../../domain/task.ts'
 import type { Verdict } from '../../domain/run.ts'
 import { weakeningText } from '../weakened.ts'
@@ -80,6 +81,7 @@ const dataOf = ({ task, corrects, verdict, grants, diff, leftOut }: ReviewQuesti
       ...(baseline === undefined ? {} : { onBaseCommit: cut(baseline, 300) }),
     })),
     droppedChecks: verdict.dropped,
+    ...(verdict.proof === undefined ? {} : { whatChecksProve: proofText(verdict.proof) }),
     weakenedTests: (verdict.weakened ?? []).map(weakeningText),
     allowedBeyondTask: lists.allowedBeyondTask.slice(0, mostListed),
     leftOutOfTheWork: lists.leftOutOfTheWork.slice(0, mostListed),

@@ -40,7 +40,11 @@ const baselineOf = (report: CheckReport, command: string): Baseline => {
     return { state: 'unknown', detail: `nor can it run on the base commit (${set.evidence})`, label: set.label }
   if (set.infra)
     return unknown(`on the base commit the environment fails it (${set.label}: ${set.evidence})`, set.label)
-  return { state: 'fails', detail: 'it fails on the base commit as well', set }
+  const { tests } = report.results.at(-1) ?? {}
+  return {
+    ...{ state: 'fails', detail: 'it fails on the base commit as well', set },
+    ...(tests === undefined ? {} : { tests }),
+  }
 }
 
 /** Installs the packages of the work's checks, then runs the commands, all within the time of the request. */

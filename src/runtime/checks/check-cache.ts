@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import type { CheckResult, Install } from '../../domain/run.ts'
 import { isBuild } from '../../recovery/diagnosis/argv.ts'
+import type { TestCount } from '../../recovery/proof/test-count.ts'
 import type { FailingSet } from '../../recovery/failing-set.ts'
 import type { Context } from '../core/context.ts'
 import { readIfFile, type Files } from '../core/files.ts'
@@ -19,10 +20,15 @@ export interface CacheLocation extends Pick<Context, 'repository' | 'shadow' | '
 }
 
 /** The result of a check on the base commit. */
-export type Baseline =
+export type Baseline = {
+  /** How many tests it ran; absent where no runner counted. */
+  tests?: TestCount
+} &
   /** `label`: the failure of the environment on the base commit, which excuses no failure of the work. */
-  | { state: 'passes' | 'no tests' | 'unknown'; detail: string; label?: string }
-  | { state: 'fails'; detail: string; set: FailingSet }
+  (
+    | { state: 'passes' | 'no tests' | 'unknown'; detail: string; label?: string }
+    | { state: 'fails'; detail: string; set: FailingSet }
+  )
 
 /** `result`: present if the check ran in a verification and passed. */
 export type CachedResult = Baseline & { result?: CheckResult }

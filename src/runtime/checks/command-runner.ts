@@ -10,6 +10,7 @@ import { planCommand, type CommandStep } from '../../recovery/command/plan.ts'
 import { countedNoTest, ranNoTest } from '../../recovery/diagnosis/executed.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { linesIn, type FailedOutput } from '../../recovery/failing-set.ts'
+import { countTests } from '../../recovery/proof/test-count.ts'
 import { checkFacts, commandDirectory } from './check-facts.ts'
 import { packageVariables } from '../core/package-variables.ts'
 import { cacheVariables } from './private-caches.ts'
@@ -86,6 +87,11 @@ const runEntry = async (
   return { ended, step: entry.steps.at(-1), used }
 }
 
+const testsOf = ({ stdout, stderr }: Ended): Pick<CheckResult, 'tests'> => {
+  const tests = countTests([...linesIn(stdout), ...linesIn(stderr)])
+  return tests === undefined ? {} : { tests }
+}
+
 const resultOf = (request: CheckRequest, ended: Ended): Omit<CheckResult, 'baseline' | 'excused'> => ({
   command: ended.command,
   source: request.source(ended.command),
@@ -94,6 +100,7 @@ const resultOf = (request: CheckRequest, ended: Ended): Omit<CheckResult, 'basel
   timedOut: ended.timedOut,
   durationMs: Math.round(ended.durationMs),
   ...(ended.ranNothing === undefined ? {} : { ranNothing: ended.ranNothing }),
+  ...testsOf(ended),
 })
 
 const outputOf = (request: CheckRequest, ended: Ended, step: number): FailedOutput => ({

@@ -59,6 +59,6 @@ export const replacedPrograms = (comparison: Comparison): Weakening[] => {
   return [...changedFolders(comparison)].flatMap(([folder, path]) => {
     const taken = shadowingPrograms(laidIn(files, join(clean, folder)), laidIn(files, join(checkout, folder)), words)
     const detail = `brings programs called ${taken.join(', ')}`.slice(0, 500)
-    return taken.length === 0 ? [] : [{ kind: 'check redefined', path, count: 1, detail }]
+    return taken.length === 0 ? [] : [{ kind: 'check redefined', path, count: 1, detail, beyondProof: true }]
   })
 }

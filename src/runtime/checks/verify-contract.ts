@@ -11,7 +11,8 @@ import { AppError } from '../../errors.ts'
 import { inOrder } from '../../recovery/command/order.ts'
 import { planCommand } from '../../recovery/command/plan.ts'
 import { parsePathRule, pathMatcher } from '../../recovery/policy/path-rule.ts'
-import { explainIssue, parseJson } from '../../validation.ts'
+import { quotingNoLink } from '../../owner-file.ts'
+import { explainIssue, parseJson, prototypeKeyIn } from '../../validation.ts'
 import type { Files } from '../core/files.ts'
 
 export const contractFile = '.unstuck/verify.contract.json'
@@ -91,6 +92,9 @@ const knownKeys = (at: readonly PropertyKey[]): string[] => {
 export const parseContract = (name: string, text: string): VerifyContract => {
   const json = parseJson(text)
   if (!json.ok) throw new AppError('CONFIG_INVALID', `${name}: it is not JSON (${json.problem})`)
+  const key = prototypeKeyIn(json.value)
+  if (key !== undefined)
+    throw new AppError('CONFIG_INVALID', `${name}: the key ${key} is a name that every object has; remove it`)
   const result = contractSchema.safeParse(json.value)
   if (!result.success)
     throw new AppError('CONFIG_INVALID', `${name}: ${explainIssue(result.error, json.value, knownKeys)}`)
@@ -100,7 +104,8 @@ export const parseContract = (name: string, text: string): VerifyContract => {
 /** The contract in the owner's checkout; undefined = none. Throws as `parseContract`. */
 export const readContract = (files: Files, root: string): VerifyContract | undefined => {
   const path = join(root, contractFile)
-  return files.existsSync(path) ? parseContract(path, files.readFileSync(path, 'utf8')) : undefined
+  if (!files.existsSync(path)) return undefined
+  return quotingNoLink(path, () => parseContract(path, files.readFileSync(path, 'utf8')))
 }
 
 const changed = (paths: readonly string[], text: string): boolean => {

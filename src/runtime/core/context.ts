@@ -30,6 +30,7 @@ export const crashPoints = [
   'recovery-intended',
   'collected',
   'check-passed',
+  'counterfactual-ran',
   'verified',
   'commit-intended',
   'commit-made',

@@ -12,4 +12,6 @@ test('what is no plain file is not read, so that a pipe stops nothing', () => {
   writeFileSync(join(top, 'text'), 'x')
   const read = (name: string): string | undefined => readIfFile(realFiles, join(top, name))
   expect(['pipe', 'text', '.', 'absent'].map(read)).toEqual([undefined, 'x', undefined, undefined])
+  // Also where the code asks for a file that it has just seen: another program can put a pipe there in between.
+  expect(() => realFiles.readFileSync(join(top, 'pipe'), 'utf8')).toThrow('pipe')
 })

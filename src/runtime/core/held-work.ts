@@ -1,18 +1,19 @@
 /** Finished work that only a person may let land: it weakened its own checks, or it is larger than the owner's limits. */
 import { oversizedText, type Oversized } from '../../domain/change-size.ts'
 import type { Choice } from '../../domain/escalation.ts'
-import type { Run, Weakening } from '../../domain/run.ts'
+import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
 import { visiblePath } from '../../recovery/policy/fold.ts'
 import { approveChoice, commandToApprove, cancelChoice, hintChoice, rejectChoice, takeOverChoices } from './choices.ts'
 import { missingChecks } from '../../recovery/review/judge-mode.ts'
 import { questionWithTried } from './tried.ts'
-import { unapprovedWeakenings, weakenedQuestion, weakeningReason } from './weakened-question.ts'
+import { objectionReason, unapprovedObjections, weakenedQuestion } from './weakened-question.ts'
 
 /** Why the work is held; at least one of the three is set. */
 export interface Held {
-  weakened: Weakening[]
+  /** What its changes of the checks are, as lines. */
+  weakened: string[]
   oversized?: Oversized
   /** Required checks that did not pass on it. */
   missing?: string[]
@@ -20,7 +21,7 @@ export interface Held {
 
 /** Undefined = nothing holds the work. `required`: the owner's required checks. */
 export const heldWork = (task: Task, run: Run, required: readonly string[]): Held | undefined => {
-  const weakened = unapprovedWeakenings(task, run)
+  const weakened = unapprovedObjections(task, run)
   const large = run.verdict?.oversized
   const missing = missingChecks(run, required)
   if (weakened.length === 0 && large === undefined && missing.length === 0) return undefined
@@ -36,7 +37,7 @@ const missingText = (missing: readonly string[]): string =>
 
 export const heldReason = ({ weakened, oversized, missing }: Held): string =>
   [
-    ...(weakened.length === 0 ? [] : [weakeningReason(weakened)]),
+    ...(weakened.length === 0 ? [] : [objectionReason(weakened)]),
     ...(oversized === undefined ? [] : [`the work changes ${oversizedText(oversized)}`]),
     ...(missing === undefined ? [] : [missingText(missing)]),
   ].join('; ')

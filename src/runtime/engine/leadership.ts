@@ -1,6 +1,6 @@
 /**
  * The leadership among engines that share a store, as this engine sees it: a term that begins with the advisory lock,
- * and a store that refuses writes of an older term. An embedded store has one engine, which is always the leader.
+ * and a store that refuses writes of an older term. On a server of the user's own a repository has one engine, which is always the leader.
  */
 import { fencedByTerm, currentLeader, becomeLeader, endSilentLeaderSession } from '../../store/leader.ts'
 import { finishCancels } from '../people/commands.ts'

@@ -16,6 +16,7 @@ import { recoveriesOf } from '../../store/recovery.ts'
 import { givenUp, givenUpTasks, insertRequeue, nextNumber, requeuesOf } from '../../store/requeue.ts'
 import { dueTasks } from '../../store/due-tasks.ts'
 import { editedReason, getTask, insertTasks, moveTask, postponeTask } from '../../store/task.ts'
+import { withoutSecrets } from '../core/without-secrets.ts'
 import type { Context } from '../core/context.ts'
 import { continuingTask } from '../core/continuing-task.ts'
 import { recordGrant } from '../core/granted-paths.ts'
@@ -108,6 +109,7 @@ const park = async (due: Due, tx: Queryable, { reason }: DecisionOf<'park'>): Pr
 /** The parent ends, and what depends on it follows its child, in the same transaction. */
 const split = async (due: Due, tx: Queryable, harness: string | undefined): Promise<void> => {
   const { context, task, run, errorMeta } = due
+  const clean = (text: string): string => withoutSecrets(context, text)
   const id = context.newId('t')
   const goal = await getGoal(tx, task.goalId)
   const tried = triedLines(await recoveriesOf(tx, task.id), errorMeta.evidence)
@@ -115,9 +117,9 @@ const split = async (due: Due, tx: Queryable, harness: string | undefined): Prom
   const number = await nextNumber(tx, task.goalId)
   await insertTasks(tx, [
     continuingTask(task, {
-      ...{ id, number, title: reworkTitle(task.title), kind: 'rework', harness, priority: 5 },
-      instructions: reworkInstructions(task, { requirement, because: errorMeta.message, tried }),
-      because: errorMeta.evidence,
+      ...{ id, number, title: clean(reworkTitle(task.title)), kind: 'rework', harness, priority: 5 },
+      instructions: clean(reworkInstructions(task, { requirement, because: clean(errorMeta.message), tried })),
+      because: clean(errorMeta.evidence),
     }),
   ])
   const payload = { reason: 'superseded_by_rework', child: number, childId: id }
@@ -126,7 +128,7 @@ const split = async (due: Due, tx: Queryable, harness: string | undefined): Prom
   await appendEvent(tx, {
     type: 'task.split',
     ...{ goalId: task.goalId, taskId: task.id, runId: run.id },
-    payload: { reason: 'needs_rework', child: number, childId: id, because: errorMeta.evidence },
+    payload: { reason: 'needs_rework', child: number, childId: id, because: clean(errorMeta.evidence) },
   })
 }
 

@@ -7,6 +7,7 @@
 import { join } from 'node:path'
 import { messageOf } from '../../errors.ts'
 import { installedPatterns } from '../../recovery/install.ts'
+import { isStoreTrouble } from '../../store/db.ts'
 import { getRun } from '../../store/run.ts'
 import { listLiveGoals } from '../../store/goal.ts'
 import { takenOverFolders } from '../../store/take-over.ts'
@@ -26,6 +27,25 @@ export interface RemovedArtifact {
   reason: string
   /** Its size on disk. */
   bytes?: number
+  /** Why it could not be removed and is still there. */
+  problem?: string
+}
+
+/** What cannot be removed (a mount in it, files of another user) is reported, and must not keep the others from being removed. */
+const attempt = async (
+  context: Context,
+  artifact: RemovedArtifact,
+  remove: (() => Promise<unknown>) | undefined,
+): Promise<RemovedArtifact> => {
+  try {
+    await remove?.()
+    return artifact
+  } catch (error) {
+    if (isStoreTrouble(error)) throw error
+    const problem = messageOf(error)
+    context.log.warn({ ...artifact, problem }, 'what is no longer needed could not be removed')
+    return { ...artifact, problem }
+  }
 }
 
 const removedFile = (context: Context, runId: string): string => join(runPaths(context, runId).root, 'packages-removed')
@@ -84,7 +104,11 @@ const boundCaches = async (context: Context): Promise<void> => {
   const caches = checkCaches(context)
   if ((await git.bytesOf(caches)) <= cachesMaxBytes) return
   for (const runId of runIds(context)) if ((await getRun(context.db, runId))?.state === 'running') return
-  await git.removeWorkspace(caches)
+  try {
+    await git.removeWorkspace(caches)
+  } catch (error) {
+    context.log.warn({ caches, error: messageOf(error) }, 'the package caches could not be removed')
+  }
 }
 
 /** Removes what an engine that was killed left behind, and what has grown since the last start. */
@@ -139,14 +163,14 @@ const cleanRun = async (context: Context, runId: string, dryRun: boolean): Promi
   const reason = await workspaceReason(context, runId)
   if (reason !== undefined) {
     const size = await sizeOf(context, workspace, [''])
-    if (!dryRun) await git.removeWorkspace(workspace)
-    return { kind: 'workspace', id: runId, reason, ...size }
+    const artifact = { kind: 'workspace' as const, id: runId, reason, ...size }
+    return attempt(context, artifact, dryRun ? undefined : () => git.removeWorkspace(workspace))
   }
   const found = await dropPackages(context, runId, true)
   if (found.length === 0) return undefined
   const size = await sizeOf(context, workspace, found)
-  if (!dryRun) await dropPackages(context, runId, false)
-  return { kind: 'packages', id: runId, reason: 'its run has ended', ...size }
+  const artifact = { kind: 'packages' as const, id: runId, reason: 'its run has ended', ...size }
+  return attempt(context, artifact, dryRun ? undefined : () => dropPackages(context, runId, false))
 }
 
 /** Results of checks are reused for work on the same files, so without a live goal none is needed. */
@@ -174,8 +198,9 @@ export const removeExpired = async (context: Context, dryRun: boolean): Promise<
   }
   for (const snapshot of await git.listSnapshots(context.shadow)) {
     if (context.clock.now().getTime() - new Date(snapshot.at).getTime() <= retentionMs) continue
-    removed.push({ kind: 'snapshot', id: snapshot.id, reason: 'it is older than 14 days' })
-    if (!dryRun) await git.dropSnapshot(context.shadow, snapshot.id)
+    const artifact = { kind: 'snapshot' as const, id: snapshot.id, reason: 'it is older than 14 days' }
+    const drop = (): Promise<unknown> => git.dropSnapshot(context.shadow, snapshot.id)
+    removed.push(await attempt(context, artifact, dryRun ? undefined : drop))
   }
   for (const runId of await listUnusedRunRefs(context)) {
     removed.push({ kind: 'ref', id: localRunRef(runId), reason: 'no merge needs it' })

@@ -2,7 +2,6 @@
  * Creates a goal from a sentence, a checklist or a task file, without a model. Goal, tasks and goal branch are created
  * together or not at all.
  */
-import { whyNotAllowed } from '../../wide-folder.ts'
 import { folderArea } from '../../domain/area.ts'
 import type { Goal } from '../../domain/goal.ts'
 import { noSpend, withoutLifted } from '../../domain/budget.ts'
@@ -14,13 +13,13 @@ import { mergeNumbered } from '../../store/merge.ts'
 import { insertTasks, type NewTask } from '../../store/task.ts'
 import type { TopOfCommit } from '../../workspace/tree.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
-import { checkKinds, kindOf } from './check-kinds.ts'
+import { checkGoal } from './check-goal.ts'
+import { kindOf } from './check-kinds.ts'
 import type { GoalInput } from './goal-input.ts'
 import { chooseHarness } from '../harness/harness-choice.ts'
 import { inferredChecks, manifestNames, topOfFolder } from '../checks/infer-from-files.ts'
 import { firstChecks } from '../checks/first-checks.ts'
 import { forgetOrphanBranch, recordOrphanBranch } from './orphan-branches.ts'
-import { readContract } from '../checks/verify-contract.ts'
 
 /** What the user chose for this goal on top of the input text. */
 export interface GoalOptions {
@@ -150,13 +149,6 @@ const makeBranch = async (context: Context, goalId: string, start: string): Prom
   )
 }
 
-const allowedDirsOf = ({ ports }: Context, input: GoalInput, options: GoalOptions): string[] => {
-  const dirs = [...new Set([...options.allowedDirs, ...input.allowedDirs])]
-  const refused = dirs.map((dir) => whyNotAllowed(ports.files, dir)).find((words) => words !== undefined)
-  if (refused !== undefined) throw new AppError('INPUT_INVALID', `allowedDirs: ${refused}`)
-  return dirs
-}
-
 /**
  * Creates the goal with its tasks and its branch. Throws `AppError` before anything is stored if the input, the mode
  * or the repository does not allow it.
@@ -165,11 +157,8 @@ export const createGoal = async (context: Context, input: GoalInput, options: Go
   const config = context.config()
   // The limit of tokens per hour is one of the repository, not of a goal.
   const { hourTokens: _hourTokens, ...limits } = withoutLifted({ ...config.limits, ...options.limits })
-  // An unreadable contract is reported now instead of when the first task is verified.
-  readContract(context.ports.files, context.repository.root)
-  checkKinds(input, options)
+  const allowedDirs = checkGoal(context.ports.files, context.repository.root, { input, options })
   await checkMergeEntries(context, input)
-  const allowedDirs = allowedDirsOf(context, input, options)
   const start = await startOf(context, options)
   const id = context.newId('g')
   const tasks = newTasks(context, { goalId: id, input, options, top: await topOf(context, start) })

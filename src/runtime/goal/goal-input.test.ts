@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AppError } from '../../errors.ts'
 import { goalFromChecklist, goalFromSentence, goalFromTaskFile, readGoal, taskFileSchema } from './goal-input.ts'
+import { samples } from '../../../test/support/samples.ts'
 
 const problem = (run: () => unknown): string => {
   try {
@@ -337,7 +338,7 @@ it('any text is either a valid goal or an error with a message', () => {
         expect(message).not.toBe('')
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: samples(2000) },
   )
 })
 

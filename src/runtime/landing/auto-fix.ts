@@ -10,6 +10,7 @@ import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { lockGoal } from '../../store/goal.ts'
 import { childOf, nextNumber } from '../../store/requeue.ts'
 import { getTask, insertTasks, moveTask } from '../../store/task.ts'
+import { withoutSecrets } from '../core/without-secrets.ts'
 import type { Context } from '../core/context.ts'
 import { continuingTask } from '../core/continuing-task.ts'
 
@@ -60,7 +61,11 @@ export const startAutoFix = async (
   await lockGoal(tx, task.goalId)
   const id = context.newId('t')
   const number = await nextNumber(tx, task.goalId)
-  const { kind, title, instructions, because, priority, lane, harness, targetArea } = given
+  const { kind, priority, lane, harness, targetArea } = given
+  // What a reviewer quotes from the work, and a check printed.
+  const [title, instructions, because] = [given.title, given.instructions, given.because].map((text) =>
+    withoutSecrets(context, text),
+  ) as [string, string, string]
   const trigger = kind === 'conflict' ? 'conflict_left_to_agent' : 'objected'
   const payload = { next: 'auto_fix', child: number, childId: id, evidence: because, ...given.payload }
   // The parent first: it gives up its areas, which the new task needs.

@@ -1,4 +1,5 @@
 /** What a person is asked about finished work: to decide about it, or what to do where reviewer and writer do not agree. */
+import { proofText } from '../../domain/proof.ts'
 import type { Choice } from '../../domain/escalation.ts'
 import type { ReviewPoint } from '../../domain/judgement.ts'
 import type { Run } from '../../domain/run.ts'
@@ -42,6 +43,7 @@ const checkLines = ({ verdict }: Run): string[] => {
   const weakened = (verdict?.weakened ?? []).map((entry) => `- ${weakeningText(entry)}`)
   return [
     passed.length === 0 ? 'No check ran.' : `Its checks passed: ${passed.join(', ')}.`,
+    ...(verdict?.proof === undefined ? [] : [`What they prove: ${proofText(verdict.proof)}.`]),
     ...(dropped.length === 0 ? [] : ['Checks that did not run:', ...dropped]),
     ...(weakened.length === 0 ? [] : ['Weakened checks:', ...weakened]),
   ]

@@ -9,6 +9,7 @@ import { mayStartWork, type Goal } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
 import { messageOf } from '../../errors.ts'
 import { judgeModeOf } from '../../recovery/review/judge-mode.ts'
+import { decides } from '../../recovery/proof/what-holds.ts'
 import { weakeningText } from '../../recovery/weakened.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { openEscalation, type NewEscalation } from '../../store/escalation.ts'
@@ -30,7 +31,9 @@ import { decideQuestion } from './judge-questions.ts'
 export const rejectionReason = (run: Run): string | undefined => {
   const { verdict } = run
   if (run.commit === null) return 'the run made no commit'
-  if (verdict === null || verdict.outcome === 'not verified') return 'the run was not verified'
+  // What the checks prove is for a person to decide: it holds the work.
+  if (verdict === null || (verdict.outcome === 'not verified' && !decides(verdict.proof)))
+    return 'the run was not verified'
   const failed = verdict.checks.find(
     (check) =>
       check.excused === undefined && (check.exitCode !== 0 || check.timedOut || check.ranNothing !== undefined),

@@ -20,6 +20,7 @@ import { recoveriesOf } from '../../store/recovery.ts'
 import { listRuns } from '../../store/run.ts'
 import { moveTask } from '../../store/task.ts'
 import { lastWords } from '../agent/resume-from.ts'
+import { withoutSecrets } from '../core/without-secrets.ts'
 import type { Context } from '../core/context.ts'
 import type { ActionOf, ChosenRecovery, RecoveryDecision } from '../core/recovery-record.ts'
 import { chooseStoredRecovery, recordIntent } from '../core/store-record.ts'
@@ -86,9 +87,10 @@ const correct = async (
   { judgement, task, run, by, points, summary }: Objected,
   chosen: ChosenRecovery<ActionOf<'answer_objection'>>,
 ): Promise<void> => {
-  const { harness, because } = chosen.step.action
+  const { harness } = chosen.step.action
+  const because = withoutSecrets(context, chosen.step.action.because)
   await recordIntent(context, tx, run, chosen)
-  const title = autoFixTitle(judgement.number, task.title)
+  const title = withoutSecrets(context, autoFixTitle(judgement.number, task.title))
   const child = await startAutoFix(
     context,
     tx,

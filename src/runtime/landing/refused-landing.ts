@@ -31,7 +31,7 @@ const remedy: Record<string, string> = {
   outrun: 'wait for the pushes to it to stop',
   refused: 'allow this push on the remote',
   checks: 'fix that',
-  'still-failing': 'accept these failures',
+  'still-failing': 'accept this',
 }
 
 /** What happened and what to do, ending with the exact command. */

@@ -1,6 +1,7 @@
 /** Self-checks on a live or stopped store: every invariant that can be checked from outside the engine. */
 import { join } from 'node:path'
 import { endedShown } from '../../domain/goal.ts'
+import { serverFacts } from '../../store/connections.ts'
 import type { Queryable } from '../../store/db.ts'
 import { listLiveGoals } from '../../store/goal.ts'
 import { listRuns } from '../../store/run.ts'
@@ -93,6 +94,13 @@ const goalChecks = async (context: CheckedContext): Promise<Check[]> => {
   ]
 }
 
+/** The server of the store: embedded or given by URL. */
+const serverCheck = async (db: Queryable): Promise<Check> => {
+  const { version, connections, size } = await serverFacts(db)
+  const detail = `PostgreSQL ${version}, ${connections} connection(s), ${Math.ceil(size / 1024 / 1024)} MB`
+  return { name: 'the database responds', ok: true, detail }
+}
+
 const privateFile = (files: Files, path: string): Check => {
   const mode = files.existsSync(path) ? files.statSync(path).mode & 0o777 : 0o600
   return { name: 'the API token is private', ok: (mode & 0o077) === 0, detail: `mode ${mode.toString(8)}` }
@@ -111,6 +119,7 @@ const hostCheck = async (context: CheckedContext): Promise<Check> => {
 export const doctor = async (context: CheckedContext): Promise<{ ok: boolean; checks: Check[] }> => {
   const running = await listRuns(context.db, { state: 'running' })
   const checks = [
+    await serverCheck(context.db),
     ...(await storeChecks(context.db)),
     ...(await engineChecks(context.db)),
     ...(await goalChecks(context)),

@@ -38,6 +38,11 @@ const reviewText = (payload: Payload): string => {
 }
 
 export const judgeEvents: EventTypes = {
+  'verify.proof': {
+    meaning: 'what the passing checks prove about the work: they would have failed without it, or they would not',
+    sentence: (p) => payloadText(p, 'text'),
+    technical: (p) => `${payloadText(p, 'runs')} runs of the checks, ${payloadText(p, 'ms')} ms`,
+  },
   'judge.claimed': {
     meaning: 'a reviewer is asked about finished work',
     sentence: (p) => `${payloadText(p, 'harness')} reviews the work`,

@@ -3,6 +3,13 @@ import { payloadText, type EventTypes } from './event-text.ts'
 
 const listText = (value: unknown): string => (Array.isArray(value) ? value.map(String).join(', ') : '')
 
+/** The programs at the other ends with the names that they gave themselves. */
+const strangersText = ({ count, connections }: Record<string, unknown>): string => {
+  const named = Array.isArray(connections) ? (connections as { name: string; program: string }[]) : []
+  const texts = named.map(({ name, program }) => `${program || 'an unknown program'} (as "${name}")`)
+  return [...texts, ...(Number(count) > named.length ? [`${Number(count) - named.length} more`] : [])].join(', ')
+}
+
 export const ownerEvents: EventTypes = {
   'config.reloaded': {
     meaning:
@@ -29,5 +36,10 @@ export const ownerEvents: EventTypes = {
       'a program that an agent started asked for what only a person may do, and was refused; so was one that hung up before it could be told from an agent',
     sentence: (p) =>
       `${payloadText(p, 'program')}${p.hungUp === true ? '' : ', started by the agent,'} asked for ${payloadText(p, 'action')}, which only a person may do, and was refused`,
+  },
+  'store.connection_ended': {
+    meaning:
+      'connections to the embedded database that are not of Unstuck, or that a program of a run opened, were ended; what they did before may be in the store',
+    sentence: (p) => `connections to the database that Unstuck did not open were ended: ${strangersText(p)}`,
   },
 }

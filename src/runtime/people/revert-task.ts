@@ -14,6 +14,7 @@ import type { FastForward } from '../../workspace/repository-types.ts'
 import type { Context } from '../core/context.ts'
 import { actorName } from '../core/person-text.ts'
 import { remoteLinkOf } from '../core/remote-link.ts'
+import { withoutSecrets } from '../core/without-secrets.ts'
 import { remoteTargetTip, targetRef } from '../landing/remote-target.ts'
 import { targetCheckOf } from '../landing/target-check.ts'
 import { goalNamed, taskNamed } from './commands.ts'
@@ -119,7 +120,8 @@ const revertCommit = async (context: Context, landed: Landed): Promise<string> =
   const author = await git.authorOf(context.repository)
   return git.buildCommit(context.shadow, {
     ...(author === undefined ? {} : { author }),
-    ...{ base: tip, tree, subject: `Revert "${task.title}"`, body: `This reverts commit ${entry.landedCommit}.` },
+    ...{ base: tip, tree, subject: `Revert "${withoutSecrets(context, task.title)}"` },
+    body: `This reverts commit ${entry.landedCommit}.`,
     trailers: { [revertsTrailer]: entry.landedCommit },
   })
 }

@@ -1,4 +1,5 @@
 /** The longer sentences of the story: how the payload of one type of event becomes words. Pure. */
+import { outcomeText } from '../../domain/proof.ts'
 import { preexistingFailures, type Verdict } from '../../domain/run.ts'
 import { retryNumber } from '../../domain/task.ts'
 import { failuresText } from '../../domain/preexisting-failures.ts'
@@ -8,9 +9,10 @@ import { counted, payloadText, type Payload } from './event-text.ts'
 
 /** The results of the checks. A check that already failed before the work is always named, so that it is not read as passed. */
 export const verdictText = ({ verdict }: Payload): string => {
-  const { outcome = 'not verified', checks = [] } = (verdict ?? {}) as Partial<Verdict>
+  const { outcome = 'not verified', checks = [], proof } = (verdict ?? {}) as Partial<Verdict>
   const red = preexistingFailures(checks)
-  return red.length === 0 ? outcome : `${outcome}, still failing as before the work: ${failuresText(red)}`
+  const said = outcomeText(outcome, proof)
+  return red.length === 0 ? said : `${said}, still failing as before the work: ${failuresText(red)}`
 }
 
 type Action = Partial<Recovery['action']>

@@ -27,7 +27,8 @@ import type { Escalation } from '../../domain/escalation.ts'
 import type { Goal } from '../../domain/goal.ts'
 import { defaultJudgeRetries } from '../../domain/judgement.ts'
 import type { LoopState } from '../../domain/loop.ts'
-import { preexistingFailures, type Run } from '../../domain/run.ts'
+import { outcomeText, type Proof } from '../../domain/proof.ts'
+import { preexistingFailures, type Run, type Verdict } from '../../domain/run.ts'
 import { preexistingFailuresOfGoal } from '../../domain/preexisting-failures.ts'
 import { waitsForAutoFix } from '../../domain/rework.ts'
 import { stateOf, type Task } from '../../domain/task.ts'
@@ -99,6 +100,15 @@ const shownLoop = ({ iteration, limit, role, stage, tests }: LoopState) => ({
   tests: tests?.state ?? null,
 })
 
+const proofOf = (verdict: Verdict | null | undefined): string | null =>
+  verdict?.proof === undefined ? null : outcomeText(verdict.outcome, verdict.proof)
+
+/** Tests of the base commit that the work made expect something else, and their files. */
+const expectationsOf = (verdict: Verdict | null): Pick<Proof, 'tests' | 'files'> | null => {
+  const proof = verdict?.proof
+  return proof?.kind === 'expectations changed' ? { tests: proof.tests, files: proof.files } : null
+}
+
 const shownRun = (run: Run | undefined) =>
   run === undefined
     ? null
@@ -108,6 +118,8 @@ const shownRun = (run: Run | undefined) =>
         commit: run.commit,
         outcome: run.verdict?.outcome ?? null,
         notes: run.verdict?.notes ?? [],
+        proof: proofOf(run.verdict),
+        expectations: expectationsOf(run.verdict),
         loop: run.loop && shownLoop(run.loop),
       }
 
@@ -266,6 +278,7 @@ const workOf = async (db: Queryable, goals: readonly Goal[]) => {
     .map(({ goalId, taskId, runId, landedCommit }) => ({
       ...{ goal: goalId, task: taskId, title: done.get(taskId)?.title ?? '', commit: landedCommit },
       outcome: verdicts.get(runId)?.outcome ?? null,
+      proof: proofOf(verdicts.get(runId)),
       stillFailing: preexistingFailures(verdicts.get(runId)?.checks ?? []),
     }))
 }

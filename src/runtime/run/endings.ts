@@ -85,8 +85,7 @@ export const endSucceeded = async (runContext: RunContext): Promise<void> => {
   await runContext.context.db.transaction(async (tx) => {
     // Only a recovery that an interrupted run began can still be open here.
     await failAttemptRecoveries(tx, runContext.task.id, 'its run was interrupted, and a later run succeeded without it')
-    await closeRun(tx, runContext, 'succeeded', null)
-    const task = await freshTask(tx, runContext)
+    const [, task] = await Promise.all([closeRun(tx, runContext, 'succeeded', null), freshTask(tx, runContext)])
     const payload = { verdict: runContext.run.verdict, commit: runContext.run.commit }
     if (runContext.goal.repoMode === 'direct' || runContext.run.verdict?.noChange === true) {
       await resolveOpenOf(tx, runContext.task.id, (condition) =>

@@ -1,8 +1,7 @@
 /** Resolves recoveries that reported failures to the agent, by the next results of the checks and the changed paths. */
-import { isEvidence, isExcluded, type CheckResult, type Weakening } from '../../domain/run.ts'
+import { isEvidence, isExcluded, type CheckResult } from '../../domain/run.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { isStrictlyLess } from '../../recovery/failing-set.ts'
-import { weakeningText } from '../../recovery/weakened.ts'
 import type { FeedbackTarget } from '../../recovery/playbook.ts'
 import type { Queryable } from '../../store/db.ts'
 import type { PostConditionOutcome } from '../core/recovery-record.ts'
@@ -57,12 +56,12 @@ export const resolveKeptTests = (tx: Queryable, { task }: RunContext, removed: r
   })
 
 /** `left`: checks and tests that the work weakened and its task does not mention. */
-export const resolveWeakened = (tx: Queryable, { task }: RunContext, left: readonly Weakening[]): Promise<void> =>
+export const resolveWeakened = (tx: Queryable, { task }: RunContext, left: readonly string[]): Promise<void> =>
   resolveOpenOf(tx, task.id, ({ type }) => {
     if (type !== 'checks_kept') return undefined
     return left.length === 0
       ? { satisfied: true, detail: 'the checks and tests are as they were' }
-      : { satisfied: false, detail: `still weakened: ${left.map(weakeningText).join('; ').slice(0, 1_000)}` }
+      : { satisfied: false, detail: `still weakened: ${left.join('; ').slice(0, 1_000)}` }
   })
 
 /** `left`: files of the work in which conflict markers are left. */

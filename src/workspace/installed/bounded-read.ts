@@ -1,15 +1,14 @@
 /** Bounded reads of files that an agent may have written: never through a symlink, never from a pipe. */
-import { lstat, readFile, readdir } from 'node:fs/promises'
+import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readRegularText } from '../../platform/regular-file.ts'
 
 const maxBytes = 64 * 1024 * 1024
 /** How many files are checked concurrently. */
 const atOnce = 64
 
-export const boundedText = async (path: string, limit = maxBytes): Promise<string | undefined> => {
-  const found = await lstat(path).catch(() => undefined)
-  return found?.isFile() === true && found.size <= limit ? readFile(path, 'utf8').catch(() => undefined) : undefined
-}
+export const boundedText = (path: string, limit = maxBytes): Promise<string | undefined> =>
+  readRegularText(path, { most: limit, noLink: true }).catch(() => undefined)
 
 export const isFolder = async (path: string): Promise<boolean> =>
   (await lstat(path).catch(() => undefined))?.isDirectory() === true

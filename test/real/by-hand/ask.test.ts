@@ -15,9 +15,9 @@ import { startSim, type Sim } from '../../../sim/server.ts'
 import { pointersTo } from '../../../sim/simulate.ts'
 import { ask, type AskRequest } from '../../../src/runtime/agent/ask.ts'
 import type { Db } from '../../../src/store/db.ts'
-import { openStore } from '../../../src/store/open.ts'
 import { openAskScene, type AskScene } from '../../runtime/ask-scene.ts'
 import { user } from '../../workspace/scene.ts'
+import { openTestDb } from '../../support/test-db.ts'
 
 type Name = 'gemini' | 'opencode'
 
@@ -32,7 +32,7 @@ let db: Db
 let sim: Sim
 let scene: AskScene
 beforeAll(async () => {
-  db = await openStore({ stateDir: folder, cacheDir: pathOf('node_modules/.cache/unstuck') })
+  db = await openTestDb()
 })
 afterEach(async () => {
   await sim.close()

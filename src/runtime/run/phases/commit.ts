@@ -3,11 +3,13 @@
  * repeated after a crash.
  */
 import { preexistingFailures, type CheckResult, type CommitIntent, type Verdict } from '../../../domain/run.ts'
+import { proofText } from '../../../domain/proof.ts'
 import type { Task } from '../../../domain/task.ts'
 import { failuresText } from '../../../domain/preexisting-failures.ts'
 import { weakeningText } from '../../../recovery/weakened.ts'
 import { getTask } from '../../../store/task.ts'
 import { collectedWork } from '../../agent/collected.ts'
+import { withoutSecrets } from '../../core/without-secrets.ts'
 import { saveProgress, type RunContext } from '../../core/run-context.ts'
 import { publishesRunRefs } from '../../landing/run-refs.ts'
 import { checkChangedPaths } from '../path-fence.ts'
@@ -24,7 +26,7 @@ const part = (head: string, lines: readonly string[]): string[] =>
   lines.length === 0 ? [] : [`${head}\n${lines.map((text) => `- ${text}`).join('\n')}`]
 
 /** What the verdict is based on. If no check ran, the message says so, and no other line may read as if one had. */
-const verdictParts = ({ outcome, checks, dropped, notes, weakened = [] }: Verdict): string[] => [
+const verdictParts = ({ outcome, checks, dropped, notes, weakened = [], proof }: Verdict): string[] => [
   ...(outcome === 'verified'
     ? part('Verified by:', checks.map(checkLine))
     : [outcome === 'nothing to verify' ? 'Nothing to verify: no check ran.' : 'Not verified.']),
@@ -36,6 +38,7 @@ const verdictParts = ({ outcome, checks, dropped, notes, weakened = [] }: Verdic
     'Still failing, as before the work:',
     preexistingFailures(checks).map((red) => failuresText([red])),
   ),
+  ...part('Proof:', proof === undefined ? [] : [proofText(proof)]),
   ...part('Tests and checks weakened:', weakened.map(weakeningText)),
   ...part('Noted:', notes),
 ]
@@ -50,8 +53,9 @@ const writtenTask = async ({ context, task }: RunContext): Promise<Task> => {
   return at
 }
 
-const bodyOf = ({ run }: RunContext, { instructions }: Task): string =>
-  [instructions.slice(0, 2_000), ...(run.verdict === null ? [] : verdictParts(run.verdict))]
+/** Cleaned before it is cut: of half a secret the shape is not recognized. */
+const bodyOf = ({ context, run }: RunContext, { instructions }: Task): string =>
+  [withoutSecrets(context, instructions).slice(0, 2_000), ...(run.verdict === null ? [] : verdictParts(run.verdict))]
     .filter((text) => text !== '')
     .join('\n\n')
 
@@ -95,8 +99,8 @@ export const commit: Phase = async (runContext) => {
     ...(author === null ? { at } : { author, at }),
     base,
     tree,
-    subject: written.title,
-    body: bodyOf(runContext, written),
+    subject: withoutSecrets(context, written.title),
+    body: withoutSecrets(context, bodyOf(runContext, written)),
     trailers: { 'Unstuck-Task': task.id, 'Unstuck-Run': run.id, 'Unstuck-Epoch': String(run.epoch) },
   })
   if (publishesRunRefs(context, runContext.goal))

@@ -13,7 +13,8 @@ import {
 import { remainingFailures, failuresText, unacceptedFailures } from '../../../domain/preexisting-failures.ts'
 import type { Evidence } from '../../../recovery/evidence.ts'
 import { isDocumentation } from '../../../recovery/documentation.ts'
-import { unnamedWeakenings } from '../../../recovery/named-by-task.ts'
+import { proofText } from '../../../domain/proof.ts'
+import { decides, objectionsTo, provenOutcome } from '../../../recovery/proof/what-holds.ts'
 import { scopeOf } from '../../../recovery/playbook.ts'
 import { weakeningText } from '../../../recovery/weakened.ts'
 import type { Queryable } from '../../../store/db.ts'
@@ -30,6 +31,7 @@ import { resolveProposed } from '../settle-proposals.ts'
 import { endLeftRunning } from '../end-left-running.ts'
 import { isIterationTest, testedIteration } from '../loop/iteration-tests.ts'
 import { removedFailures } from '../removed-tests.ts'
+import { proveWork } from '../prove-work.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
 import { collectedWork, excludedNotes, isUnchanged, leftOutNotes } from '../../agent/collected.ts'
 import { readDenials, openDenials } from '../../agent/denials.ts'
@@ -58,15 +60,17 @@ const failedCheckMeta = (report: JudgedReport): Parameters<typeof errorMetaOf>[1
   failedCommandStderr: (report.failed?.stderr ?? '').slice(-2_000),
 })
 
-const recordWeakened = async (tx: Queryable, { run }: RunContext, weakened: readonly Weakening[]): Promise<void> => {
-  if (weakened.length === 0) return
-  await appendEvent(tx, {
-    type: 'verify.weakened',
-    goalId: run.goalId,
-    taskId: run.taskId,
-    runId: run.id,
-    payload: { weakened: weakened.map(weakeningText) },
-  })
+/** What the passing checks prove, and the changes of the checks themselves. */
+const recordWeakened = async (
+  tx: Queryable,
+  { run }: RunContext,
+  { weakened = [], proof }: Pick<Verdict, 'weakened' | 'proof'>,
+): Promise<void> => {
+  const of = { goalId: run.goalId, taskId: run.taskId, runId: run.id }
+  if (weakened.length > 0)
+    await appendEvent(tx, { type: 'verify.weakened', ...of, payload: { weakened: weakened.map(weakeningText) } })
+  if (proof !== undefined)
+    await appendEvent(tx, { type: 'verify.proof', ...of, payload: { ...proof, text: proofText(proof) } })
 }
 
 /** Resolves the recoveries whose post-condition is that the remaining checks pass. */
@@ -166,7 +170,7 @@ const refuseRemoved = async (
  */
 const reportWeakened = async (runContext: RunContext, { verdict }: Work): Promise<PhaseResult | undefined> => {
   const { context, run, task } = runContext
-  const left = unnamedWeakenings(task, verdict.weakened ?? [])
+  const left = objectionsTo(task, verdict)
   await context.db.transaction(async (tx) => {
     await requireLease(tx, run)
     await resolveWeakened(tx, runContext, left)
@@ -174,10 +178,10 @@ const reportWeakened = async (runContext: RunContext, { verdict }: Work): Promis
   if (left.length === 0) return undefined
   const { diagnosis, step } = await chooseStoredRecovery(context, run, {
     kind: 'weakened',
-    weakened: left.map(weakeningText),
+    weakened: left,
   })
   if (step.kind !== 'recover') return undefined
-  await context.db.transaction((tx) => recordWeakened(tx, runContext, left))
+  await context.db.transaction((tx) => recordWeakened(tx, runContext, verdict))
   return carryOut(runContext, { diagnosis, step })
 }
 
@@ -217,7 +221,7 @@ const passedVerification = async (
   // For work in place the results are not reused: other files of the folder took part.
   if (runContext.goal.repoMode !== 'direct')
     await cachePassed(context.ports, { ...context, commit: found.tree, installs }, report.results)
-  const outcome = outcomeOf(report.results, true)
+  const outcome = provenOutcome(outcomeOf(report.results, true), verdict.proof)
   const passed = report.results.filter(isEvidence).length
   await context.db.transaction(async (tx) => {
     await recordFindings(tx, runContext.run, report.findings)
@@ -228,7 +232,7 @@ const passedVerification = async (
     const nothing = outcome === 'nothing to verify'
     const detail = nothing ? 'nothing is left to verify' : `${passed} remaining check(s) ran and passed`
     await resolveRemaining(tx, runContext, nothing || passed > 0, detail)
-    await recordWeakened(tx, runContext, verdict.weakened ?? [])
+    await recordWeakened(tx, runContext, verdict)
     const whole = { ...verdict, outcome, checks: report.results, notes, tree: found.tree }
     await saveProgress(runContext, { phase: 'policy', verdict: whole }, tx)
   })
@@ -280,11 +284,14 @@ const verifyChanged = async (runContext: RunContext, { found, planned, verdict }
   if (isIterationTest(runContext.run)) return passedIteration(runContext, work, report)
   if (report.results.length === 0 && !isDocumentation(verdict.changedPaths))
     return recover(runContext, { kind: 'unverified', reason: nothingRan }, { source: 'verification' })
+  const proof = report.results.length === 0 ? undefined : await proveWork(runContext, found, report)
+  if (isReleased(runContext)) return 'ended'
+  const proven: Work = { ...work, verdict: { ...work.verdict, ...(proof === undefined ? {} : { proof }) } }
   return (
-    (await refuseRemoved(runContext, work, report)) ??
-    (await reportWeakened(runContext, work)) ??
+    (decides(proof) ? undefined : await refuseRemoved(runContext, proven, report)) ??
+    (await reportWeakened(runContext, proven)) ??
     (await reportStillRed(runContext, report)) ??
-    passedVerification(runContext, work, report)
+    passedVerification(runContext, proven, report)
   )
 }
 

@@ -1,0 +1,133 @@
+import { expect, test } from 'vitest'
+import { nextProof, type Counterfactual, type CounterfactualResult, type ProofFacts } from './next-proof.ts'
+
+const green: CounterfactualResult = { state: 'green', failing: [], named: false, count: { ran: 3, skipped: 0 } }
+const red = (...failing: string[]): CounterfactualResult => ({
+  state: 'red',
+  command: 'npm test',
+  failing,
+  named: true,
+})
+const unknown: CounterfactualResult = { state: 'unknown', failing: [], named: false, why: 'no disk' }
+
+const facts = (part: Partial<ProofFacts> = {}): ProofFacts => ({
+  split: { subject: ['src/a.js'], instruments: ['test/a.test.js'] },
+  breakable: ['src/a.js'],
+  hasProduct: true,
+  changedTests: ['test/a.test.js'],
+  named: new Set<string>(),
+  work: { count: { ran: 3, skipped: 0 } },
+  results: {},
+  ...part,
+})
+
+/** Plays the counterfactuals until they prove something. Results that are not given are not to be asked for. */
+const decide = (given: ProofFacts, results: Partial<Record<Counterfactual, CounterfactualResult>>) => {
+  const ran: Counterfactual[] = []
+  for (;;) {
+    const known = Object.fromEntries(ran.map((counterfactual) => [counterfactual, results[counterfactual]]))
+    const step = nextProof({ ...given, results: { ...given.results, ...known } })
+    if ('proof' in step) return { ...step.proof, ran }
+    if (results[step.run] === undefined) throw new Error(`${step.run} is not to be run`)
+    ran.push(step.run)
+  }
+}
+
+const subjectOnly = facts({ split: { subject: ['src/a.js'], instruments: [] }, changedTests: [] })
+const instrumentsOnly = facts({
+  split: { subject: [], instruments: ['package.json'] },
+  breakable: [],
+  changedTests: [],
+})
+
+test('new tests that fail without the work prove it', () => {
+  const proof = decide(facts(), { 'old instruments': green, 'old subject': red('adds', 'subtracts') })
+  expect(proof).toMatchObject({ kind: 'proved', tests: ['adds', 'subtracts'], ran: ['old instruments', 'old subject'] })
+})
+
+test('a base that is known to be red needs no further run, unless the work ran fewer tests', () => {
+  const base = { ...red('adds'), count: { ran: 3, skipped: 0 } }
+  expect(decide({ ...subjectOnly, results: { base } }, {})).toMatchObject({ kind: 'proved', ran: [] })
+  const early = { ...subjectOnly, work: { count: { ran: 1, skipped: 0 } }, results: { base } }
+  expect(decide(early, { broken: green })).toMatchObject({ kind: 'own changes', files: ['src/a.js'] })
+  const uncounted = { ...subjectOnly, work: {}, results: { base } }
+  expect(decide(uncounted, { broken: green })).toMatchObject({ kind: 'own changes' })
+  const silent = { ...subjectOnly, work: {} }
+  const quiet: CounterfactualResult = { state: 'green', failing: [], named: false }
+  expect(decide(silent, { broken: quiet, base: quiet })).toMatchObject({ kind: 'unnoticed', files: ['src/a.js'] })
+})
+
+test('a subject whose breaking is noticed is proved; one that ends the program at its end is broken at its beginning', () => {
+  expect(decide(subjectOnly, { broken: red('adds') })).toMatchObject({ kind: 'proved', ran: ['broken'] })
+  const late = { broken: green, base: green }
+  expect(decide(subjectOnly, { ...late, 'broken early': red('adds') })).toMatchObject({ kind: 'proved' })
+  expect(decide(subjectOnly, { ...late, 'broken early': green })).toMatchObject({ kind: 'unnoticed' })
+})
+
+test('a failure of the base that is left in its form makes the pass a work of the instruments', () => {
+  const proof = decide(facts(), { 'old instruments': red('adds', 'new name'), base: red('adds') })
+  expect(proof).toMatchObject({ kind: 'own changes', files: ['test/a.test.js'], tests: ['adds'] })
+})
+
+test('changed expectations are told from emptied tests by whether the tests notice the old subject', () => {
+  const results = { 'old instruments': red('greets'), base: green }
+  expect(decide(facts(), { ...results, 'old subject': red('greets') })).toMatchObject({
+    kind: 'expectations changed',
+    tests: ['greets'],
+    files: ['test/a.test.js'],
+  })
+  expect(decide(facts(), { ...results, 'old subject': green })).toMatchObject({ kind: 'own changes' })
+})
+
+test('a name that is gone takes its tests along', () => {
+  const results = {
+    'old instruments': { ...red('greets'), nameGone: true as const },
+    base: green,
+    'old subject': green,
+  }
+  expect(decide(facts(), results)).toMatchObject({ kind: 'expectations changed' })
+})
+
+test('a test that is skipped now has no changed expectation', () => {
+  const now = facts({ work: { count: { ran: 2, skipped: 1 } } })
+  const failed = { ...red('greets'), count: { ran: 3, skipped: 0 } }
+  expect(decide(now, { 'old instruments': failed, base: green })).toMatchObject({ kind: 'own changes' })
+})
+
+test('expectations that the task asks to change are allowed', () => {
+  const named = facts({ named: new Set(['test/a.test.js']) })
+  const results = { 'old instruments': red('greets'), base: green, 'old subject': red('greets') }
+  expect(decide(named, results)).toMatchObject({ kind: 'proved' })
+})
+
+test('a red base that only instruments turned green is their work, and allowed where the task names them', () => {
+  expect(decide(instrumentsOnly, { base: red('adds') })).toMatchObject({ kind: 'own changes', files: ['package.json'] })
+  const named = { ...instrumentsOnly, named: new Set(['package.json']) }
+  expect(decide(named, { base: red('adds') })).toMatchObject({ kind: 'proved' })
+})
+
+test('changed instruments must still notice a broken product', () => {
+  expect(decide(instrumentsOnly, { base: green, 'broken product': red('adds') })).toMatchObject({ kind: 'proved' })
+  const disarmed = { base: green, 'broken product': green, 'broken product, old instruments': red('adds') }
+  expect(decide(instrumentsOnly, disarmed)).toMatchObject({ kind: 'own changes' })
+  const never = { base: green, 'broken product': green, 'broken product, old instruments': green }
+  expect(decide(instrumentsOnly, never)).toMatchObject({ kind: 'unproven' })
+})
+
+test('a work that no check notices is named only while its instruments notice a broken product', () => {
+  const late = { broken: green, base: green, 'broken early': green } as const
+  const silent = { 'old instruments': green, 'old subject': green, ...late } as const
+  expect(decide(facts(), { ...silent, 'broken product': red('adds') })).toMatchObject({ kind: 'unnoticed' })
+  const disarmed = { ...silent, 'broken product': green, 'broken product, old instruments': red('adds') }
+  expect(decide(facts(), disarmed)).toMatchObject({ kind: 'own changes' })
+})
+
+test('fewer tests than under the instruments of the base are no proof', () => {
+  const now = facts({ changedTests: [], work: { count: { ran: 1, skipped: 0 } } })
+  expect(decide(now, { 'old instruments': green })).toMatchObject({ kind: 'own changes' })
+})
+
+test('a check that could not run is no evidence either way', () => {
+  expect(decide(facts(), { 'old instruments': unknown })).toMatchObject({ kind: 'unproven', fact: 'no disk' })
+  expect(decide(facts({ split: { subject: [], instruments: [] } }), {})).toMatchObject({ kind: 'unproven', ran: [] })
+})

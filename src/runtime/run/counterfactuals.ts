@@ -1,0 +1,193 @@
+/**
+ * Runs the checks that passed once more on mixed trees (src/recovery/proof): in the same clean clone and with the same packages, so that
+ * nothing but the switched files can make a difference. The clone is not usable for anything else afterwards.
+ */
+import { join } from 'node:path'
+import { AppError, messageOf } from '../../errors.ts'
+import { isEvidence, type CheckResult } from '../../domain/run.ts'
+import { brokenText, type BreakAt } from '../../recovery/proof/break-source.ts'
+import type { Counterfactual, CounterfactualResult } from '../../recovery/proof/next-proof.ts'
+import { totalCount } from '../../recovery/proof/test-count.ts'
+import type { Split } from '../../recovery/proof/split.ts'
+import { failingNames, failingSetOf } from '../../recovery/failing-set.ts'
+import type { ChangeList } from '../../workspace/repository-types.ts'
+import type { CheckReport } from '../checks/check-request.ts'
+import { runChecks } from '../checks/command-runner.ts'
+import type { RunContext } from '../core/run-context.ts'
+import { commandContext } from './repair.ts'
+
+export interface CounterfactualWork {
+  found: ChangeList
+  split: Split
+  /** The checks that passed, in their order. */
+  results: readonly CheckResult[]
+  /** Changed sources, and the sources of the base commit, that can be broken. */
+  breakable: readonly string[]
+  product: readonly string[]
+}
+
+export interface Counterfactuals {
+  run: (counterfactual: Counterfactual) => Promise<CounterfactualResult>
+  /** Runs of the checks so far. */
+  runs: () => number
+}
+
+/** Checks that passed at once. What a flaky or an excused check does on another tree shows nothing. */
+export const provingChecks = (results: readonly CheckResult[]): CheckResult[] =>
+  results.filter((result) => isEvidence(result) && result.excused === undefined)
+
+/** A name that exists no more, as runtimes and compilers report it. Its absence is the change, not a failure of it. */
+const gone =
+  /is not a function|is not a constructor|is not defined|has no attribute|cannot import name|does not provide an export|Cannot find module|No module named|undefined: |unresolved import|cannot find (?:function|value|type|symbol)|has no exported member|ERR_MODULE_NOT_FOUND|undefined method/i
+
+/** Failures of the machine, which prove nothing about the work. */
+const machine = new Set(['out_of_memory', 'resource_limit', 'disk_full', 'port_in_use'])
+
+const unknown = (why: string): CounterfactualResult => ({ state: 'unknown', failing: [], named: false, why })
+
+/**
+ * Undefined = the failed command does not exist on this tree, so it says nothing: a fact of its files, because output can be made up.
+ * `accuses`: a failure of the machine counts as well, or the work could excuse itself by printing one.
+ */
+const resultOf = ({ results, failed, output }: CheckReport, accuses: boolean): CounterfactualResult | undefined => {
+  const total = totalCount(results)
+  const count = total === undefined ? {} : { count: total }
+  if (failed === undefined) return { state: 'green', failing: [], named: false, ...count }
+  const { command } = failed
+  const isMissing = failed.script?.exists === false || (failed.make?.missing ?? []).length > 0
+  if (output === undefined || failed.spawnError !== undefined || isMissing || failed.missingFile !== undefined)
+    return undefined
+  if (failed.ranNothing !== undefined)
+    return { state: 'red', command, failing: [`it runs no test (${failed.ranNothing})`], named: false, ...count }
+  const set = failingSetOf(output)
+  if (!accuses && machine.has(set.label)) return unknown(`the machine failed ${command} (${set.evidence})`)
+  return {
+    ...{ state: 'red', command, failing: failingNames(set), named: set.tests !== null },
+    ...(gone.test(`${output.stdout}${output.stderr}`) ? { nameGone: true as const } : {}),
+    ...count,
+  }
+}
+
+const treeFor = async (
+  { context }: RunContext,
+  { found, split }: CounterfactualWork,
+  paths: 'subject' | 'instruments' | 'none',
+): Promise<string> => {
+  const { git } = context.ports
+  if (paths === 'none') return git.treeOf(context.shadow, found.base)
+  return git.buildTree(context.shadow, { base: found.base, tree: found.tree, paths: split[paths] })
+}
+
+const treeOfCounterfactual = (
+  runContext: RunContext,
+  work: CounterfactualWork,
+  counterfactual: Counterfactual,
+): Promise<string> => {
+  switch (counterfactual) {
+    case 'base':
+    case 'broken product, old instruments':
+      return treeFor(runContext, work, 'none')
+    case 'old instruments':
+      return treeFor(runContext, work, 'subject')
+    case 'old subject':
+    case 'broken product':
+      return treeFor(runContext, work, 'instruments')
+    case 'broken':
+    case 'broken early':
+      return Promise.resolve(work.found.tree)
+  }
+}
+
+/**
+ * Brings the files of the clone to a tree, also those that a check wrote and git does not ignore. Returns whether they are that tree now.
+ */
+const switchTo = async ({ context, paths }: RunContext, tree: string): Promise<boolean> => {
+  const { git } = context.ports
+  const workTree = paths.checked
+  const request = { base: tree, workTree, indexFile: join(paths.root, 'counterfactuals-index') }
+  const found = await git.captureTree(context.shadow, request)
+  if (found.tree === tree) return true
+  await git.revertFiles(context.shadow, { before: tree, after: found.tree, workTree })
+  return (await git.captureTree(context.shadow, request)).tree === tree
+}
+
+const breakFiles = async (
+  { context, paths }: RunContext,
+  tree: string,
+  { broken: wanted, place }: { broken: readonly string[]; place: BreakAt },
+): Promise<void> => {
+  const { files } = context.ports
+  for (const path of wanted) {
+    const text = await context.ports.git.textAt(context.shadow, tree, path)
+    const broken = text === undefined ? undefined : brokenText(path, text, place)
+    const at = join(paths.checked, path)
+    // A link may lead anywhere.
+    if (broken === undefined || files.realpathSync(at) !== join(files.realpathSync(paths.checked), path)) continue
+    files.writeFileSync(at, broken)
+  }
+}
+
+const filesToBreak = (
+  { breakable, product }: CounterfactualWork,
+  counterfactual: Counterfactual,
+): { broken: readonly string[]; place: BreakAt } => {
+  if (counterfactual === 'broken' || counterfactual === 'broken early')
+    return { broken: breakable, place: counterfactual === 'broken' ? 'late' : 'early' }
+  return { broken: counterfactual.startsWith('broken product') ? product : [], place: 'late' }
+}
+
+/** Red runs that would be held against the work run once more: a flaky test must not accuse it. */
+const accusing: readonly Counterfactual[] = ['old instruments']
+
+export const openCounterfactuals = (
+  runContext: RunContext,
+  work: CounterfactualWork,
+  allMs: number,
+): Counterfactuals => {
+  const { context, paths } = runContext
+  const begun = context.clock.elapsed()
+  let runs = 0
+  // Results of an earlier verification would be read as new.
+  context.ports.files.rmSync(join(paths.root, 'counterfactuals'), { recursive: true, force: true })
+  const runOn = async (commands: readonly string[], isAccusing: boolean): Promise<CounterfactualResult> => {
+    const left = [...commands]
+    for (;;) {
+      if (left.length === 0) return { state: 'green', failing: [], named: false }
+      runs += 1
+      const folder = join(paths.root, 'counterfactuals', String(runs))
+      const report = await runChecks({
+        ...commandContext(runContext),
+        commands: left,
+        source: () => 'task',
+        folder: (number) => join(folder, String(number)),
+        // Python compares only time and size of a source with its cache, and a switched file may have both.
+        variables: { ...commandContext(runContext).variables, PYTHONPYCACHEPREFIX: join(folder, 'pycache') },
+        totalMs: Math.max(1, allMs - (context.clock.elapsed() - begun)),
+        passed: () => undefined,
+      })
+      if (context.stopping.aborted || commandContext(runContext).signal.aborted)
+        return unknown('the run was ended meanwhile')
+      const result = resultOf(report, isAccusing)
+      if (result !== undefined) return result
+      left.splice(left.indexOf(report.failed?.command ?? ''), 1)
+    }
+  }
+  const run = async (counterfactual: Counterfactual): Promise<CounterfactualResult> => {
+    if (context.clock.elapsed() - begun > allMs) return unknown('the time for it did not suffice')
+    const isAccusing = accusing.includes(counterfactual)
+    try {
+      const tree = await treeOfCounterfactual(runContext, work, counterfactual)
+      if (!(await switchTo(runContext, tree))) return unknown('the files of the clone could not be switched')
+      await breakFiles(runContext, tree, filesToBreak(work, counterfactual))
+      const commands = work.results.map(({ command }) => command)
+      const result = await runOn(commands, isAccusing)
+      return result.state === 'red' && isAccusing ? await runOn(commands, isAccusing) : result
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error
+      // A check that could not be followed to its end may still run, and would change the files of the next run.
+      await context.ports.processes.sweep(commandContext(runContext).marker)
+      return unknown(messageOf(error).slice(0, 200))
+    }
+  }
+  return { run, runs: () => runs }
+}

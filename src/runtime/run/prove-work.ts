@@ -1,0 +1,149 @@
+/** Proves a change whose checks passed: collects the facts, runs the counterfactuals that are still needed, and stores what they prove. */
+import type { Proof } from '../../domain/proof.ts'
+import type { CheckResult } from '../../domain/run.ts'
+import { failingNames } from '../../recovery/failing-set.ts'
+import { cachedResult } from '../checks/check-cache.ts'
+import { withTargets } from '../../recovery/check/changed-checks.ts'
+import { partsOf } from '../../recovery/check/check-parts.ts'
+import { isNamedByTask } from '../../recovery/named-by-task.ts'
+import { brokenText } from '../../recovery/proof/break-source.ts'
+import { changedDependenciesOnly, listsDependencies } from '../../recovery/proof/manifests.ts'
+import {
+  nextProof,
+  type Counterfactual,
+  type CounterfactualResult,
+  type ProofFacts,
+} from '../../recovery/proof/next-proof.ts'
+import { holdsTests, productSources, splitChange, type SplitRequest } from '../../recovery/proof/split.ts'
+import { totalCount } from '../../recovery/proof/test-count.ts'
+import type { ChangeList } from '../../workspace/repository-types.ts'
+import type { JudgedReport } from '../checks/check-runner.ts'
+import { isReleased, type RunContext } from '../core/run-context.ts'
+import { openCounterfactuals, provingChecks } from './counterfactuals.ts'
+import { addVerificationTime, commandContext } from './repair.ts'
+
+/** Sources of the product that are broken at most. More cost time and show nothing new. */
+const mostBroken = 300
+
+const unproven = (fact: string): Proof => ({ kind: 'unproven', fact, tests: [], files: [] })
+
+const readerOf =
+  ({ context }: RunContext, treeish: string) =>
+  (path: string): Promise<string | undefined> =>
+    context.ports.git.textAt(context.shadow, treeish, path)
+
+/** Files that the checks run or name, in the base commit or in the work. */
+const filesOfChecks = async (
+  runContext: RunContext,
+  found: ChangeList,
+  commands: readonly string[],
+): Promise<Set<string>> => {
+  const manifests = found.changes.map(({ path }) => path).filter((path) => /(?:^|\/)package\.json$/.test(path))
+  const all = new Set<string>()
+  for (const read of [readerOf(runContext, found.base), readerOf(runContext, found.tree)]) {
+    const { files, configurations } = await partsOf(commands, read, manifests)
+    for (const path of await withTargets(read, new Set([...files, ...configurations]))) all.add(path)
+  }
+  return all
+}
+
+const splitOf = async (
+  runContext: RunContext,
+  found: ChangeList,
+  commands: readonly string[],
+): Promise<SplitRequest> => {
+  const { git } = runContext.context.ports
+  const dependencies = new Set<string>()
+  for (const { path } of found.changes.filter((change) => listsDependencies(change.path))) {
+    const [before, after] = [await readerOf(runContext, found.base)(path), await readerOf(runContext, found.tree)(path)]
+    if (before !== undefined && after !== undefined && changedDependenciesOnly(path, before, after))
+      dependencies.add(path)
+  }
+  return {
+    changed: found.changes.map(({ path, kind }) => ({ path, added: kind === 'added' })),
+    base: await git.filesOf(runContext.context.shadow, found.base),
+    run: await filesOfChecks(runContext, found, commands),
+    dependencies,
+  }
+}
+
+/** The facts that need no run. */
+const factsOf = async (runContext: RunContext, found: ChangeList, report: JudgedReport) => {
+  const results = provingChecks(report.results)
+  const request = await splitOf(
+    runContext,
+    found,
+    results.map(({ command }) => command),
+  )
+  const split = splitChange(request)
+  const kinds = new Map(found.changes.map(({ path, kind, newMode }) => [path, newMode === '120000' ? 'link' : kind]))
+  const breakable = split.subject.filter(
+    (path) => !['deleted', 'link'].includes(kinds.get(path) ?? '') && brokenText(path, 'x\n') !== undefined,
+  )
+  const product = productSources(request).slice(0, mostBroken)
+  const count = totalCount(results)
+  const facts: Omit<ProofFacts, 'results'> = {
+    split,
+    breakable,
+    hasProduct: product.length > 0,
+    changedTests: split.instruments.filter(
+      (path) => kinds.get(path) !== 'added' && (holdsTests(path) || request.run.has(path)),
+    ),
+    named: new Set(split.instruments.filter((path) => isNamedByTask(runContext.task, path))),
+    work: count === undefined ? {} : { count },
+  }
+  return { facts, work: { found, split, results, breakable, product } }
+}
+
+/** What earlier runs of the checks on the base commit showed, where they failed: that is a proof without another run. */
+const knownBase = async (
+  { context, run }: RunContext,
+  checks: readonly CheckResult[],
+): Promise<Partial<Record<Counterfactual, CounterfactualResult>>> => {
+  const place = { ...context, commit: run.baseCommit ?? '', installs: run.verdict?.installed ?? [] }
+  for (const { command } of checks) {
+    const known = await cachedResult(context.ports, place, [command])
+    if (known?.state !== 'fails' || known.set.infra || known.tests === undefined) continue
+    const failing = failingNames(known.set)
+    return { base: { state: 'red', command, failing, named: known.set.tests !== null, count: known.tests } }
+  }
+  return {}
+}
+
+/** Undefined = the run was stopped meanwhile. */
+export const proveWork = async (
+  runContext: RunContext,
+  found: ChangeList,
+  report: JudgedReport,
+): Promise<Proof | undefined> => {
+  const { context, goal } = runContext
+  const { proof: mode, proofSeconds } = context.config().verify
+  if (mode === 'off') return unproven('verify.proof is off')
+  if (goal.repoMode === 'direct') return unproven('the work is done in place, where no file can be switched')
+  const { facts, work } = await factsOf(runContext, found, report)
+  if (work.results.length === 0) return unproven('no check passed that could be run again')
+  const onceMs = work.results.reduce((sum, { durationMs }) => sum + durationMs, 0)
+  if (onceMs > proofSeconds * 1000)
+    return unproven(`the checks take ${Math.round(onceMs / 1000)} s, and verify.proofSeconds is ${proofSeconds}`)
+  const begun = context.clock.elapsed()
+  // A broken subject may make a check wait until its own limits. All of it counts for the verification's time.
+  const allMs = Math.min(commandContext(runContext).totalMs, Math.max(proofSeconds * 1000, 6 * onceMs))
+  const counterfactuals = openCounterfactuals(runContext, work, allMs)
+  const results: Partial<Record<Counterfactual, CounterfactualResult>> = await knownBase(runContext, work.results)
+  for (;;) {
+    const step = nextProof({ ...facts, results })
+    if ('proof' in step) {
+      addVerificationTime(runContext, begun)
+      const ms = Math.round(context.clock.elapsed() - begun)
+      return {
+        ...step.proof,
+        ...(mode === 'report' ? { reported: true as const } : {}),
+        runs: counterfactuals.runs(),
+        ms,
+      }
+    }
+    results[step.run] = await counterfactuals.run(step.run)
+    if (isReleased(runContext)) return undefined
+    context.at('counterfactual-ran')
+  }
+}

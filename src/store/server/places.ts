@@ -1,0 +1,116 @@
+/** Where the embedded server of a user has its files. */
+import { createHash } from 'node:crypto'
+import { existsSync, lstatSync, mkdirSync, readdirSync, realpathSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readRegularTextSync } from '../../platform/regular-file.ts'
+import { AppError } from '../../errors.ts'
+import { makePrivate, type Account } from './account.ts'
+
+/** Of one major version of PostgreSQL. */
+export interface Places {
+  folder: string
+  data: string
+  /** Of both roles; mode 0600. */
+  password: string
+  /** The identity of the postmaster that we started. */
+  process: string
+  /** Names the folder of the socket and, on a second line, the port in its name if that is not PostgreSQL's own. */
+  socket: string
+  log: string
+}
+
+export const placesIn = (folder: string): Places => ({
+  folder,
+  data: join(folder, 'data'),
+  password: join(folder, 'password'),
+  process: join(folder, 'process.json'),
+  socket: join(folder, 'socket'),
+  log: join(folder, 'log'),
+})
+
+/** `nobody` cannot enter the home folder of root, so its data are in the system's state folder, one folder for each home. */
+const systemFolder = '/var/lib/unstuck'
+
+const nameOf = (home: string): string => createHash('sha256').update(realpathSync(home)).digest('hex').slice(0, 12)
+
+/** The folder that holds one folder for each major version. */
+export const topOf = (home: string, account: Account): string => {
+  const own = join(home, 'postgres')
+  if (account.kind !== 'nobody') return own
+  mkdirSync(home, { recursive: true, mode: 0o700 })
+  mkdirSync(systemFolder, { recursive: true, mode: 0o755 })
+  const top = join(systemFolder, nameOf(home))
+  makePrivate(account, top)
+  return top
+}
+
+/** The major versions of which there are data, the newest first. */
+export const majorsIn = (top: string): number[] =>
+  (existsSync(top) ? readdirSync(top) : [])
+    .filter((name) => /^\d+$/.test(name) && existsSync(join(top, name, 'data')))
+    .map(Number)
+    .toSorted((one, other) => other - one)
+
+/** Whether root ran the server of this home as `nobody` before. */
+export const hasDataOfNobody = (home: string): boolean =>
+  process.getuid?.() === 0 && existsSync(home) && majorsIn(join(systemFolder, nameOf(home))).length > 0
+
+/** How long the path of a socket may be is a matter of the kernel: 108 bytes with the last zero on Linux, 104 on macOS. */
+const longestPath = 103
+const socketName = '.s.PGSQL.5432'
+
+const fits = (folder: string): boolean => Buffer.byteLength(join(folder, socketName)) <= longestPath
+
+/** Whether a folder is ours alone: another user who made it before us could put a server of his own there. */
+const isPrivate = (folder: string, uid: number | undefined): boolean => {
+  const found = lstatSync(folder, { throwIfNoEntry: false })
+  return found?.isDirectory() === true && (uid === undefined || found.uid === uid) && (found.mode & 0o077) === 0
+}
+
+/**
+ * The folder of the socket: beside the data, where it stays as long as they do. Only where that path is too long is it in the runtime folder
+ * of the user (which may go when the user logs out) or below the temporary folder.
+ */
+export const makeSocketFolder = (folder: string, account: Account, environment: NodeJS.ProcessEnv): string => {
+  const name = `unstuck-${createHash('sha256').update(folder).digest('hex').slice(0, 12)}`
+  const choices = [
+    join(folder, 'run'),
+    ...[environment['XDG_RUNTIME_DIR'] ?? '', tmpdir(), '/tmp'].map((base) => join(base, name)),
+  ]
+  for (const choice of choices.filter((path) => path.startsWith('/') && fits(path))) {
+    try {
+      makePrivate(account, choice)
+    } catch {
+      continue // this place cannot be written, so the next one is tried
+    }
+    if (isPrivate(choice, account.uid)) return choice
+  }
+  throw new AppError(
+    'PERMISSION',
+    `the embedded PostgreSQL has no folder for its socket: ${choices.join(', ')} cannot be made, belong to another user, or have a path of more than ${longestPath} bytes; set UNSTUCK_HOME to a shorter path that you own`,
+  )
+}
+
+const read = (path: string): string => {
+  try {
+    return readRegularTextSync(path).trim()
+  } catch {
+    return '' // there is no server yet
+  }
+}
+
+export interface Address {
+  /** The folder of the socket. */
+  socket: string
+  /** Part of the socket's name. */
+  port: string
+  password: string
+}
+
+/** How to connect; undefined = there was never a server. */
+export const readAddress = (places: Places): Address | undefined => {
+  const [socket, password] = [read(places.socket), read(places.password)]
+  const [folder = '', port = ''] = socket.split('\n')
+  return folder === '' || password === '' ? undefined : { socket: folder, port: port || '5432', password }
+}

@@ -1,0 +1,65 @@
+/** `unstuck stop --all`: from any folder, every engine of the user and then the server that they share. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { serverOf } from '../../src/store/server/embedded-server.ts'
+
+const entry = join(import.meta.dirname, '..', '..', 'bin', 'unstuck.js')
+
+let top = ''
+let home = ''
+beforeEach(() => {
+  top = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-stop-all-')))
+  home = join(top, 'home')
+  mkdirSync(home)
+})
+afterEach(async () => {
+  await serverOf({ home, environment: process.env }).stop()
+  rmSync(top, { recursive: true, force: true, maxRetries: 5 })
+})
+
+const environment = () => ({ PATH: process.env['PATH'], HOME: top, UNSTUCK_HOME: home })
+
+const cli = (cwd: string, ...args: string[]) =>
+  execa(process.execPath, [entry, ...args], { cwd, env: environment(), extendEnv: false, reject: false })
+
+const up = async (name: string): Promise<() => Promise<void>> => {
+  const root = join(top, name)
+  await execa('git', ['init', '-q', root])
+  const child = spawn(process.execPath, [entry, 'up'], {
+    cwd: root,
+    env: environment(),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await once(child.stdout, 'data')
+  return async () => {
+    if (child.exitCode === null) await once(child, 'exit')
+  }
+}
+
+const pidFile = (): string => {
+  const major = readdirSync(join(home, 'postgres')).find((entryName) => /^\d+$/.test(entryName)) ?? ''
+  return join(home, 'postgres', major, 'data', 'postmaster.pid')
+}
+
+it('stops the engines of all repositories and then the server that they share', async () => {
+  const ended = await Promise.all([up('one'), up('two')])
+  expect(readFileSync(pidFile(), 'utf8')).not.toBe('')
+  const { exitCode, stdout } = await cli(top, 'stop', '--all')
+  expect(exitCode).toBe(0)
+  for (const name of ['one', 'two']) expect(stdout).toContain(join(top, name))
+  for (const end of ended) await end()
+  expect(existsSync(pidFile())).toBe(false)
+  const again = await cli(top, 'stop', '--all')
+  expect([again.exitCode, again.stdout.split('\n')]).toEqual([0, [expect.stringContaining('No engine')]])
+})
+
+it('refuses to wait for runs of all of them at once', async () => {
+  const { exitCode, stderr } = await cli(top, 'stop', '--all', '--drain')
+  expect(exitCode).toBe(2)
+  expect(stderr).toContain('--drain')
+})
