@@ -21,6 +21,7 @@ import { pathFactsOf } from '../workspace/path-facts.ts'
 import type { JsonOption } from './command-options.ts'
 import { homeOf } from './engine/home.ts'
 import { printJson, printLine, type Io } from './io.ts'
+import { proofPartOf } from './path-part.ts'
 import { createPaint, safe } from './render.ts'
 
 /** As allowed paths are written: relative to the top, without "./". */
@@ -157,7 +158,7 @@ const print = (
   io: Io,
   path: string,
   answer: PathAnswer,
-  rest: { mode: string; settings: PolicySetting[]; task?: string },
+  rest: { mode: string; settings: PolicySetting[]; proof: string; task?: string },
 ): void => {
   const paint = createPaint(io.colours)
   const shade =
@@ -170,6 +171,7 @@ const print = (
   printLine(io, safe(answer.because))
   printLine(io, `From: ${safe(answer.from)}`)
   printLine(io, `To change it: ${safe(answer.change)}`)
+  printLine(io, `In the proof of a change: ${rest.proof}`)
   if (rest.task === undefined)
     printLine(io, 'No task is named, so its paths and commands are not considered: --task <id> judges for one.')
   printLine(io, 'Checked in this order:')
@@ -202,8 +204,9 @@ export const policyExplainCommand = async (
     from: withFile(answer, settings),
     change: answer.change.replace('TASK', options.task ?? '<task>'),
   }
+  const proof = await proofPartOf(repository, path, found?.task.commands ?? [])
   const named = options.task === undefined ? {} : { task: options.task }
-  if (options.json === true) printJson(io, { path, ...named, ...shown, mode: policy.mode, settings })
-  else print(io, path, shown, { mode: policy.mode, settings, ...named })
+  if (options.json === true) printJson(io, { path, ...named, ...shown, proof: proof.part, mode: policy.mode, settings })
+  else print(io, path, shown, { mode: policy.mode, settings, proof: proof.meaning, ...named })
   return exitCodes.ok
 }

@@ -48,3 +48,16 @@ export const pathFactsOf = async (repository: Repository, path: string): Promise
   const ignoredBy = await ignoreRule(at, path)
   return { mode: onDisk, tracked: false, ...link, ...(ignoredBy === undefined ? {} : { ignoredBy }) }
 }
+
+/** The files of the owner's last commit, and a reader of their texts. Both are empty where there is no commit. */
+export const lastCommitOf = async ({ root, commonDir }: Repository) => {
+  const at: GitOptions = { cwd: root, owner: 'user', okCodes: [0, 128] }
+  const ask = async (...args: string[]): Promise<string | undefined> => {
+    const { code, stdout } = commonDir === null ? { code: 1, stdout: '' } : await git(args, at)
+    return code === 0 ? stdout : undefined
+  }
+  return {
+    paths: fieldsOf((await ask('ls-tree', '-r', '-z', '--name-only', '--full-tree', 'HEAD')) ?? ''),
+    read: (path: string): Promise<string | undefined> => ask('cat-file', 'blob', `HEAD:${path}`),
+  }
+}

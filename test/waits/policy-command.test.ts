@@ -49,6 +49,16 @@ describe('policy explain', () => {
     expect(await json(['policy', 'explain', path], fresh)).toMatchObject({ decision, rule, mode: 'aggressive' })
   })
 
+  test.each<[string, string]>([
+    ['tracked.log', 'subject'],
+    ['src/new.ts', 'subject'],
+    ['test/new.test.ts', 'instrument'],
+    ['Makefile', 'instrument'],
+    ['docs/new.md', 'documentation'],
+  ])('%s would be in a proof: %s', async (path, proof) => {
+    expect(await json(['policy', 'explain', path], fresh)).toMatchObject({ proof })
+  })
+
   test('says in words what decides, in which order, and where the mode comes from', async () => {
     const { status, stdout } = await unstuck(['policy', 'explain', 'ops/a.txt'], { POLICY_RECOVERY_MODE: 'balanced' })
     expect(status).toBe(0)

@@ -3,8 +3,6 @@ import type { Proof } from '../../domain/proof.ts'
 import type { CheckResult } from '../../domain/run.ts'
 import { failingNames } from '../../recovery/failing-set.ts'
 import { cachedResult } from '../checks/check-cache.ts'
-import { withTargets } from '../../recovery/check/changed-checks.ts'
-import { partsOf } from '../../recovery/check/check-parts.ts'
 import { isNamedByTask } from '../../recovery/named-by-task.ts'
 import { brokenText } from '../../recovery/proof/break-source.ts'
 import { changedDependenciesOnly, listsDependencies } from '../../recovery/proof/manifests.ts'
@@ -14,6 +12,7 @@ import {
   type CounterfactualResult,
   type ProofFacts,
 } from '../../recovery/proof/next-proof.ts'
+import { filesRunByChecks } from '../../recovery/proof/run-files.ts'
 import { holdsTests, productSources, splitChange, type SplitRequest } from '../../recovery/proof/split.ts'
 import { totalCount } from '../../recovery/proof/test-count.ts'
 import type { ChangeList } from '../../workspace/repository-types.ts'
@@ -32,37 +31,23 @@ const readerOf =
   (path: string): Promise<string | undefined> =>
     context.ports.git.textAt(context.shadow, treeish, path)
 
-/** Files that the checks run or name, in the base commit or in the work. */
-const filesOfChecks = async (
-  runContext: RunContext,
-  found: ChangeList,
-  commands: readonly string[],
-): Promise<Set<string>> => {
-  const manifests = found.changes.map(({ path }) => path).filter((path) => /(?:^|\/)package\.json$/.test(path))
-  const all = new Set<string>()
-  for (const read of [readerOf(runContext, found.base), readerOf(runContext, found.tree)]) {
-    const { files, configurations } = await partsOf(commands, read, manifests)
-    for (const path of await withTargets(read, new Set([...files, ...configurations]))) all.add(path)
-  }
-  return all
-}
-
 const splitOf = async (
   runContext: RunContext,
   found: ChangeList,
   commands: readonly string[],
 ): Promise<SplitRequest> => {
   const { git } = runContext.context.ports
+  const [before, after] = [readerOf(runContext, found.base), readerOf(runContext, found.tree)]
+  const manifests = found.changes.map(({ path }) => path).filter((path) => /(?:^|\/)package\.json$/.test(path))
   const dependencies = new Set<string>()
   for (const { path } of found.changes.filter((change) => listsDependencies(change.path))) {
-    const [before, after] = [await readerOf(runContext, found.base)(path), await readerOf(runContext, found.tree)(path)]
-    if (before !== undefined && after !== undefined && changedDependenciesOnly(path, before, after))
-      dependencies.add(path)
+    const [old, now] = [await before(path), await after(path)]
+    if (old !== undefined && now !== undefined && changedDependenciesOnly(path, old, now)) dependencies.add(path)
   }
   return {
     changed: found.changes.map(({ path, kind }) => ({ path, added: kind === 'added' })),
     base: await git.filesOf(runContext.context.shadow, found.base),
-    run: await filesOfChecks(runContext, found, commands),
+    run: await filesRunByChecks([before, after], commands, manifests),
     dependencies,
   }
 }
