@@ -253,7 +253,7 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'reattach-forgets-a-run',
-    from: 6,
+    from: 13,
     breaks: 'nothing stuck',
     hooks: () =>
       onStore({
