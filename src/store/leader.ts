@@ -33,6 +33,41 @@ export const becomeLeader = async (db: Db, engineId: string): Promise<number> =>
     return row.term
   })
 
+/** Rows of `pg_locks l`: who has the lock of the lead. */
+const holdsLead = `l.locktype = 'advisory' and l.granted and l.objsubid = 1
+  and ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended('unstuck leader ' || current_schema(), 0)
+  and l.database = (select oid from pg_database where datname = current_database())`
+
+/** A database session. Its start tells it from a later one of the same process number. */
+export interface SessionOfServer {
+  pid: number
+  since: string
+  name: string
+}
+
+/**
+ * The session that has the lock of the lead although the current term is not its engine's: one that has just got it, an engine that hangs
+ * before its term, or a program that is no engine. While it has the lock, nobody leads.
+ */
+export const findHolderWithoutTerm = (db: Queryable): Promise<SessionOfServer | undefined> =>
+  firstRow<SessionOfServer>(db, {
+    text: `select a.pid, a.backend_start::text as since, a.application_name as name
+      from pg_locks l join pg_stat_activity a on a.pid = l.pid
+      where ${holdsLead} and not exists (select 1 from leader join engine on engine.id = leader.engine_id where engine.session = a.application_name)`,
+    values: [],
+  })
+
+/** Ends the session, if it is still the same, and records it. */
+export const endHolder = async (db: Db, { pid, since, name }: SessionOfServer, seconds: number): Promise<void> =>
+  db.transaction(async (tx) => {
+    const ended = await firstRow(
+      tx,
+      sql`select pg_terminate_backend(pid) from pg_stat_activity where pid = ${pid} and backend_start::text = ${since}`,
+    )
+    if (ended !== undefined)
+      await appendEvent(tx, { type: 'leader.session_ended', payload: { session: name, seconds } })
+  })
+
 /**
  * Ends the database session of a leader that does not respond, on two signals: its heartbeat is overdue, and its
  * session, which queries every second, was idle. A stopped process keeps its connection, and with it the leadership,
@@ -44,8 +79,7 @@ export const endSilentLeaderSession = async (
   const row = await firstRow<{ engine_id: string; silent: number }>(db, {
     text: `select engine.id as engine_id, extract(epoch from unstuck_now() - engine.heartbeat_at)::float8 as silent, pg_terminate_backend(a.pid)
       from leader join engine on engine.id = leader.engine_id, pg_locks l join pg_stat_activity a on a.pid = l.pid
-      where l.locktype = 'advisory' and l.granted and l.objsubid = 1 and ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended('unstuck leader ' || current_schema(), 0)
-        and l.database = (select oid from pg_database where datname = current_database())
+      where ${holdsLead}
         and a.state_change < clock_timestamp() - make_interval(secs => engine.ttl_seconds)
         and engine.heartbeat_at < unstuck_now() - make_interval(secs => engine.ttl_seconds)`,
     values: [],

@@ -1,5 +1,6 @@
 /** Fifty claimers on a real server, and who leads: what the keys of the database decide, whatever everybody saw before. */
 import { setTimeout as delay } from 'node:timers/promises'
+import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { overlapOf } from '../../src/domain/area.ts'
 import { capOf, defaultLanes } from '../../src/domain/dispatch.ts'
@@ -7,7 +8,16 @@ import type { Lane } from '../../src/domain/task.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { isStoreTrouble, mustSucceed, sql, type Db } from '../../src/store/db.ts'
 import { registerEngine } from '../../src/store/engine.ts'
-import { confirmLeadership, fencedByTerm, becomeLeader, endSilentLeaderSession } from '../../src/store/leader.ts'
+import type { Context } from '../../src/runtime/core/context.ts'
+import type { GracePeriod } from '../../src/runtime/engine/grace-period.ts'
+import { createLeadership, holderPatienceMs } from '../../src/runtime/engine/leadership.ts'
+import {
+  becomeLeader,
+  confirmLeadership,
+  endSilentLeaderSession,
+  fencedByTerm,
+  findHolderWithoutTerm,
+} from '../../src/store/leader.ts'
 import { migrate } from '../../src/store/migrate.ts'
 import { finishRun } from '../../src/store/run.ts'
 import { listTasks, moveTask, type NewTask } from '../../src/store/task.ts'
@@ -147,6 +157,43 @@ describe('the lead', () => {
     })
     expect(await taking).toBe(2)
     await expect(old.transaction(() => Promise.resolve())).rejects.toThrow('is the leader')
+    await Promise.all([first.close(), second.close()])
+  })
+
+  it('is taken from a session that has its lock and does not lead, after a while and not before', async () => {
+    const id = freshId()
+    const db = await open(id)
+    const [stranger, session] = [
+      new Client({ connectionString: database.url, application_name: 'stranger' }),
+      freshId(),
+    ]
+    stranger.on('error', () => undefined) // its session is ended
+    await stranger.connect()
+    await stranger.query(`select pg_advisory_lock(hashtextextended('unstuck leader ' || $1::text, 0))`, [
+      (await db.query<{ name: string }>(sql`select current_schema()::text as name`))[0]?.name,
+    ])
+    const engine = await database.openEmpty(id, { mayLead: true })
+    let now = 0
+    const context = { db: engine, clock: { elapsed: () => now }, log: { warn: () => undefined } } as unknown as Context
+    const gracePeriod = { isOver: () => true } as unknown as GracePeriod
+    const leadership = createLeadership(context, 'e-1', gracePeriod)
+    for (now = 0; now < holderPatienceMs; now += 10_000) expect(await leadership.context()).toBeUndefined()
+    expect(engine.isLeader?.()).toBe(false)
+    now = holderPatienceMs + 1_000
+    expect(await leadership.context()).toBeUndefined()
+    await until('the engine has the lock', () => engine.isLeader?.() === true)
+    expect(
+      await engine.query(sql`select payload->>'session' as session from event where type = 'leader.session_ended'`),
+    ).toEqual([{ session: 'stranger' }])
+    await Promise.all([db.close(), engine.close()])
+  })
+
+  it('stays with an engine that has begun its term, however long it leads', async () => {
+    const id = freshId()
+    const [first, second] = [await open(id, true), await open(id, true)]
+    await first.transaction((tx) => registerEngine(tx, engineOf('e-1', {}), []))
+    await becomeLeader(first, 'e-1')
+    expect(await findHolderWithoutTerm(second)).toBeUndefined()
     await Promise.all([first.close(), second.close()])
   })
 

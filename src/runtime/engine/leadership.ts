@@ -2,7 +2,15 @@
  * The leadership among engines that share a store, as this engine sees it: a term that begins with the advisory lock,
  * and a store that refuses writes of an older term. On a server of the user's own a repository has one engine, which is always the leader.
  */
-import { fencedByTerm, currentLeader, becomeLeader, endSilentLeaderSession } from '../../store/leader.ts'
+import {
+  becomeLeader,
+  currentLeader,
+  endHolder,
+  endSilentLeaderSession,
+  fencedByTerm,
+  findHolderWithoutTerm,
+  type SessionOfServer,
+} from '../../store/leader.ts'
 import { finishCancels } from '../people/commands.ts'
 import type { Context } from '../core/context.ts'
 import type { GracePeriod } from './grace-period.ts'
@@ -18,6 +26,27 @@ export interface Leadership {
 
 /** Milliseconds between two checks for a silent leader. */
 const unseatEveryMs = 1_000
+
+/** How long a session may have the lock of the lead without a term. An engine begins its term with its next pass. */
+export const holderPatienceMs = 30_000
+
+/** Ends a session that has the lock of the lead and does not lead: nobody else could, and every task would wait in silence. */
+const createHolderWatch = ({ db, clock, log }: Context) => {
+  let seen: (SessionOfServer & { at: number }) | undefined
+  return async (): Promise<void> => {
+    const holder = await findHolderWithoutTerm(db)
+    const isSame = holder !== undefined && holder.pid === seen?.pid && holder.since === seen.since
+    if (!isSame) seen = holder && { ...holder, at: clock.elapsed() }
+    const heldMs = clock.elapsed() - (seen?.at ?? Infinity)
+    if (seen === undefined || heldMs < holderPatienceMs) return
+    log.warn(
+      { session: seen.name, heldMs },
+      'a database session that has the lock of the lead and does not lead is ended',
+    )
+    await endHolder(db, seen, Math.round(heldMs / 1000))
+    seen = undefined
+  }
+}
 
 /** Becomes the leader and returns the term. Finishes first what the previous leader left half done. */
 const beginTerm = async (context: Context, engineId: string, gracePeriod: GracePeriod): Promise<number> => {
@@ -39,11 +68,13 @@ const beginTerm = async (context: Context, engineId: string, gracePeriod: GraceP
 export const createLeadership = (context: Context, engineId: string, gracePeriod: GracePeriod): Leadership => {
   let term: number | undefined
   let checkedAt = Number.NEGATIVE_INFINITY
+  const endHolderWithoutTerm = createHolderWatch(context)
   const endSilentLeader = async (): Promise<void> => {
     if (!gracePeriod.isOver() || context.clock.elapsed() - checkedAt < unseatEveryMs) return
     checkedAt = context.clock.elapsed()
     const gone = await endSilentLeaderSession(context.db)
     if (gone !== undefined) context.log.warn(gone, 'the database session of a leader that did not respond was ended')
+    else await endHolderWithoutTerm()
   }
   return {
     context: async () => {

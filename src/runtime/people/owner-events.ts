@@ -37,6 +37,11 @@ export const ownerEvents: EventTypes = {
     sentence: (p) =>
       `${payloadText(p, 'program')}${p.hungUp === true ? '' : ', started by the agent,'} asked for ${payloadText(p, 'action')}, which only a person may do, and was refused`,
   },
+  'leader.session_ended': {
+    meaning: 'a database session that kept other engines from leading, and did not lead itself, was ended',
+    sentence: (p) =>
+      `the database session ${payloadText(p, 'session')} kept every engine from leading for ${payloadText(p, 'seconds')} s without leading itself; it was ended`,
+  },
   'store.connection_ended': {
     meaning:
       'connections to the embedded database that are not of Unstuck, or that a program of a run opened, were ended; what they did before may be in the store',
