@@ -163,10 +163,7 @@ describe('the lead', () => {
   it('is taken from a session that has its lock and does not lead, after a while and not before', async () => {
     const id = freshId()
     const db = await open(id)
-    const [stranger, session] = [
-      new Client({ connectionString: database.url, application_name: 'stranger' }),
-      freshId(),
-    ]
+    const stranger = new Client({ connectionString: database.url, application_name: 'stranger' })
     stranger.on('error', () => undefined) // its session is ended
     await stranger.connect()
     await stranger.query(`select pg_advisory_lock(hashtextextended('unstuck leader ' || $1::text, 0))`, [
