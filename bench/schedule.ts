@@ -12,6 +12,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { sendTo } from '../src/cli/engine/send-over-socket.ts'
 import type { Goal, EventView } from '../src/api/contract.ts'
 import { stateDirOf } from '../src/api/state-dir.ts'
 import { claimTask, type Claim } from '../src/store/claim.ts'
@@ -156,13 +157,16 @@ const startEngine = async (url: string): Promise<Engine> => {
   const up = spawn(process.execPath, [entry, 'up'], { cwd: repo, env, stdio: ['ignore', 'pipe', 'inherit'] })
   await once(up.stdout, 'data')
   const stateDir = stateDirOf(env, (await openRepository(repo)).id)
-  const { url: engine } = JSON.parse(readFileSync(join(stateDir, 'engine.json'), 'utf8')) as { url: string }
+  const { url: engine, socket } = JSON.parse(readFileSync(join(stateDir, 'engine.json'), 'utf8')) as {
+    url: string
+    socket?: string
+  }
   const token = readFileSync(join(stateDir, 'token'), 'utf8').trim()
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   return {
     ask: async <T>(path: string, body?: string) =>
       (await (
-        await fetch(`${engine}${path}`, { headers, ...(body === undefined ? {} : { method: 'POST', body }) })
+        await sendTo(socket)(`${engine}${path}`, { headers, ...(body === undefined ? {} : { method: 'POST', body }) })
       ).json()) as T,
     stop: async () => {
       up.kill('SIGTERM')

@@ -61,6 +61,12 @@ export const errorTable = {
     exit: exitCodes.failed,
     title: 'Only a person may do this, and the request came from a program that an agent started',
   },
+  NOT_PROVED: {
+    status: 403,
+    exit: exitCodes.failed,
+    title:
+      'Only a person may do this, and nothing but a secret shows one: not the Unix socket of the engine, and no session of a browser',
+  },
   METHOD_NOT_ALLOWED: { status: 405, exit: exitCodes.usage, title: 'The path exists, but not with this method' },
   MEDIA_TYPE: { status: 415, exit: exitCodes.usage, title: 'The Content-Type of the request body is not JSON' },
   BODY_TOO_LARGE: { status: 413, exit: exitCodes.usage, title: 'The request body is too large' },

@@ -3,6 +3,7 @@
  * has a code of the error table. Every change goes through the flow tables.
  */
 import { readFile } from 'node:fs/promises'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
@@ -10,6 +11,7 @@ import { Hono, type Context as HonoContext } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { z } from 'zod'
 import { AppError, errorTable, messageOf } from '../errors.ts'
+import type { SocketPeer } from '../platform/socket-peer.ts'
 import { getRun } from '../store/run.ts'
 import { answerByLink, showAnswerPage } from './answer-pages.ts'
 import { bearerOf, callerOf, guard } from './auth.ts'
@@ -19,7 +21,7 @@ import type { EventHub } from './event-hub.ts'
 import { checkFilter, handlersOf, type HandlerParts } from './handlers.ts'
 import type { StreamLimits } from './limits.ts'
 import { openapiDocument } from './openapi.ts'
-import { createPersonOnly, type Ends, type PersonOnly } from './person-only.ts'
+import { createPersonOnly, type Door, type PersonOnly } from './person-only.ts'
 import { buildingPage, contentPolicy, failedPage, missingPage, refusedPage } from './html-pages.ts'
 import { parse } from './parse.ts'
 import { mayBeAbsent, routes, type Route } from './routes.ts'
@@ -35,6 +37,11 @@ export interface AppParts extends Omit<HandlerParts, 'login'> {
   streams: StreamLimits
   dashboard: Dashboard
   sinkLimits: SinkLimits
+  allowHiddenCallers: boolean
+  /** The path of the Unix socket; undefined = there is none. */
+  socket: string | undefined
+  /** The process that opened a connection over it; undefined for one over TCP. */
+  peerOf: (socket: Socket) => SocketPeer | undefined
 }
 
 interface Env {
@@ -183,9 +190,11 @@ const wrongMethod = (c: Http, allowed: readonly string[]): Response => {
 }
 
 /** None for a request that was made within this process. */
-const endsOf = (c: Http): Ends | undefined => {
-  const { localAddress, localPort, remoteAddress, remotePort } =
-    (c.env as Partial<HttpBindings> | undefined)?.incoming?.socket ?? {}
+const doorOf = (c: Http, peerOf: AppParts['peerOf']): Door | undefined => {
+  const socket = (c.env as Partial<HttpBindings> | undefined)?.incoming?.socket
+  const peer = socket && peerOf(socket)
+  if (peer !== undefined) return { peer }
+  const { localAddress, localPort, remoteAddress, remotePort } = socket ?? {}
   if (localAddress === undefined || localPort === undefined) return undefined
   // A connection that the caller has reset has no remote end any more.
   return {
@@ -228,7 +237,7 @@ const respondersOf = (parts: AppParts, personOnly: PersonOnly): Record<keyof typ
     openapi: (c) => c.json(openapiDocument(parts.version)),
     reportRefusal: async (c) => {
       const { action } = (await bodyOf(c, contract.refusalRequest)) as z.output<typeof contract.refusalRequest>
-      await personOnly.report(action, endsOf(c))
+      await personOnly.report(action, doorOf(c, parts.peerOf))
       return c.json({})
     },
   }
@@ -236,12 +245,19 @@ const respondersOf = (parts: AppParts, personOnly: PersonOnly): Record<keyof typ
 
 /** Every route of the table; other methods of a known path get 405 with the allowed ones. */
 const addRoutes = (app: Hono<Env>, parts: AppParts): void => {
-  const personOnly = createPersonOnly(parts.context)
+  const { socket, allowHiddenCallers, logins, peerOf } = parts
+  const personOnly = createPersonOnly(parts.context, { socket, allowHiddenCallers })
   const respond = respondersOf(parts, personOnly)
   const all = Object.entries<Route>(routes)
-  for (const [name, { method, path, caller }] of all)
+  for (const [name, { method, path, caller, access }] of all)
     app.on(method, path, async (c) => {
-      if (caller === 'person') await personOnly.check(`${method} ${path}`, endsOf(c))
+      if (caller === 'person')
+        await personOnly.check({
+          ...{ action: `${method} ${path}`, door: doorOf(c, peerOf) },
+          ...{ isOpen: access === 'open', isSession: logins.loginOf(bearerOf(c)) !== undefined },
+          // Sessions come from login codes, so one session must not become another that outlives it.
+          needsSocket: path === routes.createLogin.path,
+        })
       // A person who has just edited a file expects the next command to know it.
       if (method !== 'GET') await parts.context.refreshSettings?.()
       return respond[name as keyof typeof routes](c)

@@ -1,9 +1,15 @@
-/** Starts the API on a loopback port and writes its address and token to the state folder, where clients of this user find them. */
-import { renameSync, writeFileSync } from 'node:fs'
+/**
+ * Starts the API on a loopback port, for browsers, and on a Unix socket, for programs, whose peer the kernel names. Writes both addresses and
+ * the token to the state folder, where clients of this user find them.
+ */
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
-import { serve as listen } from '@hono/node-server'
+import { createAdaptorServer, serve as listen } from '@hono/node-server'
 import { AppError } from '../errors.ts'
 import { identityOf } from '../platform/process.ts'
+import { findSocketFolder } from '../platform/socket-folder.ts'
+import { namesSocketPeers, socketPeerOf, type SocketPeer } from '../platform/socket-peer.ts'
 import { createApp, type AppParts } from './app.ts'
 import type { PersistedLogins } from './persisted-logins.ts'
 import { timeouts } from './limits.ts'
@@ -31,14 +37,52 @@ const listenOn = ({ fetch, maxConnections, listening }: Listening, wanted: numbe
     )
   })
 
+const socketName = 'api.sock'
+
+/** Where this user finds the socket; undefined where the system does not name peers, or no folder has a path that is short enough. */
+const placeOfSocket = (stateDir: string, environment: Record<string, string | undefined>): string | undefined => {
+  if (!namesSocketPeers()) return undefined
+  const { folder } = findSocketFolder({
+    ...{ beside: stateDir, name: socketName, uid: process.getuid?.(), runtimeFolder: environment.XDG_RUNTIME_DIR },
+    make: (path) => void mkdirSync(path, { recursive: true, mode: 0o700 }),
+  })
+  return folder === undefined ? undefined : join(folder, socketName)
+}
+
+/** Whoever connects is looked at when it is accepted: later it may have ended, and its number may be another's. */
+const listenAt = (path: string, { fetch, maxConnections }: Omit<Listening, 'listening'>, peers: Peers) =>
+  new Promise<{ close: () => void }>((resolve, reject) => {
+    rmSync(path, { force: true }) // of an engine that was killed
+    const created = createAdaptorServer({ fetch, serverOptions: timeouts })
+    created.maxConnections = maxConnections
+    created.on('connection', (socket: Socket) => {
+      peers.set(socket, socketPeerOf(socket) ?? { identity: undefined, user: undefined })
+    })
+    created.on('error', (error: Error) =>
+      reject(new AppError('ENGINE_UNAVAILABLE', `the API cannot listen on the socket ${path}: ${error.message}`)),
+    )
+    created.listen(path, () => resolve(created))
+  })
+
+type Peers = WeakMap<Socket, SocketPeer>
+
+export interface Api {
+  url: string
+  /** Undefined = there is none here. */
+  socket: string | undefined
+  close: () => void
+}
+
 /** Uses the previous port if it is free, so that an open page keeps working after a restart. */
 export const startApi = async (
-  parts: Omit<AppParts, 'port'>,
+  parts: Omit<AppParts, 'port' | 'socket' | 'peerOf'>,
   keepsakes: PersistedLogins,
   maxConnections: number,
-): Promise<{ url: string; close: () => void }> => {
+): Promise<Api> => {
   let port = 0
-  const app = createApp({ ...parts, port: () => port })
+  const peers: Peers = new WeakMap()
+  const socket = placeOfSocket(parts.context.stateDir, parts.context.environment)
+  const app = createApp({ ...parts, port: () => port, socket, peerOf: (each) => peers.get(each) })
   const before = keepsakes.port()
   const listening = (given: number): void => {
     port = given
@@ -51,13 +95,20 @@ export const startApi = async (
     return listenOn(options, 0)
   })
   keepsakes.savePort(port)
-  return { url: `http://127.0.0.1:${port}`, close: () => void server.close() }
+  const local = socket === undefined ? undefined : await listenAt(socket, options, peers)
+  const close = (): void => {
+    server.close()
+    local?.close()
+  }
+  return { url: `http://127.0.0.1:${port}`, socket, close }
 }
 
-export const writeAddress = (stateDir: string, url: string, version: string): void => {
+export const writeAddress = (stateDir: string, { url, socket }: Omit<Api, 'close'>, version: string): void => {
   const path = join(stateDir, 'engine.json')
   writingIn(stateDir, () => {
-    writeFileSync(`${path}.new`, JSON.stringify({ url, version, identity: identityOf(process.pid) }), { mode: 0o600 })
+    writeFileSync(`${path}.new`, JSON.stringify({ url, socket, version, identity: identityOf(process.pid) }), {
+      mode: 0o600,
+    })
     renameSync(`${path}.new`, path)
   })
 }

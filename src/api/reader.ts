@@ -90,6 +90,7 @@ const partsOf = (context: Context, token: string, { repository, environment, ver
   streams: createStreamLimits(),
   logins: createLogins(systemClock.now),
   port: () => 0,
+  ...{ socket: undefined, peerOf: () => undefined, allowHiddenCallers: false },
   store: storeName(configuredDatabase(environment, repository.id)),
   shutdown: needsEngine,
 })

@@ -343,7 +343,7 @@ export const commonErrors = ['INPUT_INVALID', 'UNAUTHORISED', 'FORBIDDEN_ORIGIN'
 /** Every error code of a route. */
 export const errorsOf = (route: Route): ErrorCode[] => [
   ...commonErrors,
-  ...(route.caller === 'person' ? (['FROM_A_RUN'] as const) : []),
+  ...(route.caller === 'person' ? (['FROM_A_RUN', 'NOT_PROVED'] as const) : []),
   ...(route.method !== 'GET' ? (['MEDIA_TYPE', 'BODY_TOO_LARGE'] as const) : []),
   ...route.errors,
 ]

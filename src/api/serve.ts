@@ -26,6 +26,8 @@ import { writingIn } from './state-dir.ts'
 
 export interface ServeOptions extends EngineOptions {
   version: string
+  /** Lets in callers over TCP that cannot be found, such as a connection that ssh forwards, while programs of runs are alive. */
+  allowHiddenCallers?: boolean
   /** Stops the engine after this many milliseconds without a goal to work on; absent = never. */
   idleExitMs?: number
   /** Intervals and limits of the event streams; absent = the defaults. */
@@ -37,6 +39,8 @@ export interface ServeOptions extends EngineOptions {
 
 export interface Served {
   url: string
+  /** Undefined = programs use `url`. */
+  socket?: string | undefined
   stop(): Promise<void>
   stopped: Promise<void>
 }
@@ -93,6 +97,7 @@ const openApi = ({ context, engine, hub }: Running, options: ServeOptions, stop:
     runTokens: openRunTokens(context.stateDir),
     store: storeName(configuredDatabase(options.environment, context.repository.id)),
     version: options.version,
+    allowHiddenCallers: options.allowHiddenCallers ?? false,
     shutdown: () => setImmediate(stop),
   }
   return startApi(parts, keepsakes, connectionLimit(ownerStreams))
@@ -131,7 +136,7 @@ export const serve = async (options: ServeOptions): Promise<Served> => {
   const engine = await begin(context, wakeUp, options.roles)
   const running = { context, engine, hub }
   const api = await openApi(running, options, stop)
-  writeAddress(context.stateDir, api.url, options.version)
+  writeAddress(context.stateDir, api, options.version)
   // The first line of this start. A log on a full disk throws.
   writingIn(context.stateDir, () => context.log.info({ url: api.url, root: context.repository.root }, 'engine ready'))
   warnOfOverlaps(context)
@@ -140,6 +145,7 @@ export const serve = async (options: ServeOptions): Promise<Served> => {
   if (options.idleExitMs !== undefined) void watchIdle(context, engine, options.idleExitMs, stop)
   return {
     url: api.url,
+    socket: api.socket,
     stopped,
     stop: async () => {
       stop()

@@ -18,7 +18,7 @@ const device = '/dev/full'
 describe.skipIf(!existsSync(device))('a full disk is an error with a code and the folder', () => {
   test.each<[file: string, write: () => void]>([
     ['token.new', () => readSecret(stateDir, 'token')],
-    ['engine.json.new', () => writeAddress(stateDir, 'http://127.0.0.1:1', '0.0.0')],
+    ['engine.json.new', () => writeAddress(stateDir, { url: 'http://127.0.0.1:1', socket: undefined }, '0.0.0')],
     ['port.json.new', () => openPersistedLogins(stateDir).savePort(1)],
   ])('%s', (file, write) => {
     symlinkSync(device, join(stateDir, file))

@@ -1,6 +1,7 @@
 /** Which process is at the other end of a connection over loopback. Linux only: macOS does not report it without privileges. */
 import { endianness } from 'node:os'
 import { readdirSync, readlinkSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { isLinux, readOrUndefined } from './proc.ts'
 import { processTable } from './process.ts'
 
@@ -64,10 +65,24 @@ const linkOf = (path: string): string => {
   }
 }
 
+const holds = (folder: string, inode: string): boolean =>
+  readdirSync(folder).some((name) => linkOf(join(folder, name)) === `socket:[${inode}]`)
+
+/** Every thread may have a table of open files of its own. One that has ended meanwhile holds nothing. */
+const threadHolds = (pid: number, inode: string): boolean =>
+  readdirSync(`/proc/${pid}/task`).some((thread) => {
+    try {
+      return holds(`/proc/${pid}/task/${thread}/fd`, inode)
+    } catch (error) {
+      if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return false
+      throw error
+    }
+  })
+
 /** Undefined = the open files of this process cannot be listed. */
-const holdsSocket = (pid: number, inode: string): boolean | undefined => {
+const holdsSocket = (pid: number, inode: string, everyThread: boolean): boolean | undefined => {
   try {
-    return readdirSync(`/proc/${pid}/fd`).some((name) => linkOf(`/proc/${pid}/fd/${name}`) === `socket:[${inode}]`)
+    return everyThread ? threadHolds(pid, inode) : holds(`/proc/${pid}/fd`, inode)
   } catch {
     return undefined
   }
@@ -93,18 +108,18 @@ interface Seen {
 /**
  * A caller that hangs up while its processes are searched is gone: its socket is listed when the search begins and has no holder
  * when it ends. So the list is read again after a search without a result. The second search finds a socket that was handed on during the
- * first one.
+ * first one, and looks at the files of every thread, which takes longer.
  */
 export const searchPeer = (
   read: () => SocketRow | undefined,
-  search: (inode: string) => Seen[],
+  search: (inode: string, everyThread: boolean) => Seen[],
   userOfPid: (pid: number) => number | undefined,
 ): Peer => {
   const row = read()
   if (row === undefined || row.inode === '0') return { kind: 'gone' }
   let seen: Seen[] = []
   for (let times = 0; times < 2; times += 1) {
-    seen = search(row.inode)
+    seen = search(row.inode, times > 0)
     const pids = seen.filter(({ holds }) => holds === true).map(({ pid }) => pid)
     if (pids.length > 0) return { kind: 'processes', pids }
     if (read()?.inode !== row.inode) return { kind: 'gone' }
@@ -123,7 +138,8 @@ const readerOf = (ours: End, theirs: End): (() => SocketRow | undefined) | undef
 export const peerOf = (ours: End, theirs: End): Peer => {
   const read = readerOf(ours, theirs)
   if (read === undefined) return { kind: 'unknown' }
-  const search = (inode: string): Seen[] => processTable().map(({ pid }) => ({ pid, holds: holdsSocket(pid, inode) }))
+  const search = (inode: string, everyThread: boolean): Seen[] =>
+    processTable().map(({ pid }) => ({ pid, holds: holdsSocket(pid, inode, everyThread) }))
   return searchPeer(read, search, userOf)
 }
 

@@ -43,13 +43,18 @@ const given = (headers: Record<string, string | undefined>): Record<string, stri
 
 export const openApiScene = async (agents: string[]): Promise<ApiScene> => {
   const scene = await openScene(agents)
-  const url = new URL((JSON.parse(readFileSync(join(scene.stateDir, 'engine.json'), 'utf8')) as { url: string }).url)
+  const address = JSON.parse(readFileSync(join(scene.stateDir, 'engine.json'), 'utf8')) as {
+    url: string
+    socket?: string
+  }
+  const url = new URL(address.url)
   const token = readFileSync(join(scene.stateDir, 'token'), 'utf8').trim()
   const call = ({ method = 'GET', path = '/status', headers = {}, body }: RawCall): Promise<RawResponse> =>
     new Promise((resolve, reject) => {
       const all = { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers }
-      const { hostname, port } = url
-      const sent = request({ agent: false, hostname, port, method, path, headers: given(all) }, (answer) => {
+      const { hostname, port, host } = url
+      const place = address.socket === undefined ? { hostname, port } : { socketPath: address.socket }
+      const sent = request({ agent: false, ...place, method, path, headers: { host, ...given(all) } }, (answer) => {
         let text = ''
         answer.on('data', (chunk: Buffer) => (text += chunk.toString()))
         answer.on('end', () => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text }))

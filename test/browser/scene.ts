@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { chromium, type BrowserContext, type Page } from 'playwright-core'
+import { sendTo } from '../../src/cli/engine/send-over-socket.ts'
 import type { GoalRequest, GoalView, LoginUrl, StatusView } from '../../src/api/contract.ts'
 import { serve, type Served } from '../../src/api/serve.ts'
 import { stateDirOf } from '../../src/api/state-dir.ts'
@@ -117,7 +118,7 @@ export const openBrowserScene = async (more: object = {}): Promise<BrowserScene>
   await start()
   const token = readFileSync(join(stateDir, 'token'), 'utf8').trim()
   const api = async <T>(path: string, body?: unknown): Promise<T> => {
-    const answer = await fetch(`${served?.url}${path}`, {
+    const answer = await sendTo(served?.socket)(`${served?.url}${path}`, {
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
     })

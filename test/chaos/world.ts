@@ -20,6 +20,7 @@ import { homedir, tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { sendTo } from '../../src/cli/engine/send-over-socket.ts'
 import type { GoalRequest } from '../../src/api/contract.ts'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import { livenessOf, processesWithEnvironment, type ProcessIdentity } from '../../src/platform/process.ts'
@@ -224,12 +225,13 @@ export const ask = async <T>(
 ): Promise<T | undefined> => {
   let response: Response
   try {
-    const { url, identity } = JSON.parse(readFileSync(join(world.stateDir, 'engine.json'), 'utf8')) as {
+    const { url, socket, identity } = JSON.parse(readFileSync(join(world.stateDir, 'engine.json'), 'utf8')) as {
       url: string
+      socket?: string
       identity: ProcessIdentity
     }
     if (livenessOf(identity) !== 'alive') return undefined
-    response = await fetch(`${url}${path}`, {
+    response = await sendTo(socket)(`${url}${path}`, {
       method,
       headers: {
         authorization: `Bearer ${readFileSync(join(world.stateDir, 'token'), 'utf8').trim()}`,

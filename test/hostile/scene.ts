@@ -20,6 +20,7 @@ import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 import { expect } from 'vitest'
+import { sendTo } from '../../src/cli/engine/send-over-socket.ts'
 import type { DoctorView, GoalRequest, GoalView, StatusView, EventView } from '../../src/api/contract.ts'
 import { serve, type Served } from '../../src/api/serve.ts'
 import { stateDirOf } from '../../src/api/state-dir.ts'
@@ -142,7 +143,7 @@ const callerOf =
   (served: Served, stateDir: string) =>
   async <T>(path: string, body?: unknown): Promise<T> => {
     const token = readFileSync(join(stateDir, 'token'), 'utf8').trim()
-    const answer = await fetch(`${served.url}${path}`, {
+    const answer = await sendTo(served.socket)(`${served.url}${path}`, {
       headers: {
         ...{ authorization: `Bearer ${token}`, 'content-type': 'application/json', accept: 'application/json' },
         // The engine is in this process: while git is waited for, it would close what is kept, unseen.

@@ -19,6 +19,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { sendTo } from '../../src/cli/engine/send-over-socket.ts'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import type { GoalView, StatusView } from '../../src/api/contract.ts'
 import { sql, type Db, type Queryable } from '../../src/store/db.ts'
@@ -119,8 +120,9 @@ const startEngine = async (
   const stateDir = stateDirOf(environment, (await openRepository(world.root)).id)
   for (const deadline = performance.now() + 60_000; ;) {
     const path = join(stateDir, 'engine.json')
-    const { url, identity } = JSON.parse(existsSync(path) ? readFileSync(path, 'utf8') : '{}') as {
+    const { url, socket, identity } = JSON.parse(existsSync(path) ? readFileSync(path, 'utf8') : '{}') as {
       url?: string
+      socket?: string
       identity?: { pid: number }
     }
     if (url !== undefined && identity?.pid === child.pid) {
@@ -128,7 +130,7 @@ const startEngine = async (
       const { id } = JSON.parse(readFileSync(join(stateDir, 'engine-id.json'), 'utf8')) as { id: string }
       const call = async <T>(method: string, route: string, body: unknown = {}): Promise<T> => {
         const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-        const answer = await fetch(`${url}${route}`, {
+        const answer = await sendTo(socket)(`${url}${route}`, {
           method,
           headers,
           ...(method === 'GET' ? {} : { body: JSON.stringify(body) }),

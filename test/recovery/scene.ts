@@ -15,6 +15,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { sendTo } from '../../src/cli/engine/send-over-socket.ts'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import { serve, type Served, type ServeOptions } from '../../src/api/serve.ts'
 import type { GoalRequest, GoalView, Recovery, Run, StatusView, EventView, TaskView } from '../../src/api/contract.ts'
@@ -162,7 +163,7 @@ const waiterOf = (get: Scene['get']): WaitFor => {
 const callerOf =
   (served: () => Served, token: () => string) =>
   async <T>(method: string, path: string, body?: unknown): Promise<T> => {
-    const response = await fetch(`${served().url}${path}`, {
+    const response = await sendTo(served().socket)(`${served().url}${path}`, {
       method,
       headers: {
         authorization: `Bearer ${token()}`,

@@ -18,9 +18,13 @@ export const killable = (children: ChildProcess[]): NonNullable<SceneOptions['st
     const address = join(stateDirOf(given, (await openRepository(root)).id), 'engine.json')
     for (const deadline = performance.now() + 60_000; ;) {
       const text = existsSync(address) ? readFileSync(address, 'utf8') : '{}'
-      const { url, identity } = JSON.parse(text) as { url?: string; identity?: { pid: number } }
+      const { url, socket, identity } = JSON.parse(text) as {
+        url?: string
+        socket?: string
+        identity?: { pid: number }
+      }
       if (url !== undefined && identity?.pid === child.pid)
-        return { url, stopped, stop: () => (child.kill('SIGKILL'), stopped) }
+        return { url, socket, stopped, stop: () => (child.kill('SIGKILL'), stopped) }
       if (child.exitCode !== null || performance.now() > deadline) throw new Error('the engine did not start')
       await delay(20)
     }

@@ -473,14 +473,15 @@ describe('the API', () => {
     headers?: Record<string, string>
     body?: string
   }
-  const address = (): URL =>
-    new URL((JSON.parse(readFileSync(join(scene.stateDir, 'engine.json'), 'utf8')) as { url: string }).url)
+  const address = () =>
+    JSON.parse(readFileSync(join(scene.stateDir, 'engine.json'), 'utf8')) as { url: string; socket: string }
   const call = ({ method = 'GET', path = '/status', headers = {}, body }: Call) =>
     new Promise<{ status: number; text: string }>((resolve, reject) => {
       const token = readFileSync(join(scene.stateDir, 'token'), 'utf8').trim()
-      const { hostname, port } = address()
-      const all = { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers }
-      const sent = request({ agent: false, hostname, port, method, path, headers: all }, (answer) => {
+      const { url, socket: socketPath } = address()
+      const { host } = new URL(url)
+      const all = { host, authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers }
+      const sent = request({ agent: false, socketPath, method, path, headers: all }, (answer) => {
         let text = ''
         answer.on('data', (chunk: Buffer) => (text += chunk.toString()))
         answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }))

@@ -34,8 +34,11 @@ const open = (first = ''): Promise<Socket> =>
   })
 
 const closed = (): number => sockets.filter(({ destroyed }) => destroyed).length
+/** Over TCP, whose connections are counted apart from those of the Unix socket. */
 const answers = async (): Promise<true | undefined> =>
-  scene.call({ path: '/health' }).then(
+  fetch(new URL('/health', scene.url), {
+    headers: { authorization: `Bearer ${scene.token}`, connection: 'close' },
+  }).then(
     ({ status }) => (status === 200 ? true : undefined),
     () => undefined,
   )

@@ -20,6 +20,7 @@ import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sendTo } from '../../src/cli/engine/send-over-socket.ts'
 import type { ActivityView, Escalation, EventView, Goal, GoalRequest, GoalView, Run } from '../../src/api/contract.ts'
 import { openScene, standardTask, until, type Scene } from '../hostile/scene.ts'
 
@@ -134,8 +135,11 @@ const questionOf = (goal: string): Promise<Escalation> =>
   )
 
 const raw = async (path: string, token: string, body?: unknown): Promise<{ status: number; text: string }> => {
-  const { url } = JSON.parse(readFileSync(join(scene.stateDir, 'engine.json'), 'utf8')) as { url: string }
-  const answer = await fetch(`${url}${path}`, {
+  const { url, socket } = JSON.parse(readFileSync(join(scene.stateDir, 'engine.json'), 'utf8')) as {
+    url: string
+    socket?: string
+  }
+  const answer = await sendTo(socket)(`${url}${path}`, {
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', connection: 'close' },
     ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
   })

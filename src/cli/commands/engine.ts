@@ -7,6 +7,7 @@ interface EngineOptions extends DatabaseOption {
   idleExit?: number
   roles?: string[]
   publicUrl?: string
+  allowHiddenCallers?: boolean
 }
 
 const run = async (io: Io, options: EngineOptions, ready: () => void): Promise<number> => {
@@ -22,6 +23,7 @@ const run = async (io: Io, options: EngineOptions, ready: () => void): Promise<n
     version: io.version,
     roles,
     ...(options.publicUrl === undefined ? {} : { publicUrl: parsePublicUrl(options.publicUrl) }),
+    ...(options.allowHiddenCallers === true ? { allowHiddenCallers: true } : {}),
     ...(options.idleExit === undefined ? {} : { idleExitMs: options.idleExit * 1000 }),
   })
   ready()
@@ -47,6 +49,7 @@ export const register: Register = (program, act) => {
     .option('--idle-exit <seconds>', 'exit after this many seconds without work', positiveNumber)
     .option('--roles <list>', 'control, executor', (text: string) => text.split(','))
     .option('--public-url <url>', 'where a proxy passes /answer/ to this engine')
+    .option('--allow-hidden-callers', 'callers over TCP need not be found')
     .option(...databaseOption)
     .action((options: EngineOptions) => act((io) => engine(withDatabase(io, options), options)))
 }

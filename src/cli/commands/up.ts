@@ -12,6 +12,10 @@ export const register: Register = (program, act) => {
       '--public-url <url>',
       'add a link to each notification of a question that opens a page to answer it; a proxy of yours passes <url>/answer/ to the engine',
     )
+    .option(
+      '--allow-hidden-callers',
+      'let browsers in that cannot be found on this machine (through ssh or a proxy) while agents run; an agent could hide like that as well',
+    )
     .option(...databaseOption)
     .action((options: UpOptions & DatabaseOption) =>
       act(async (io) => (await import('../engine/up.ts')).upCommand(withDatabase(io, options), options)),

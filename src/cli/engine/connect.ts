@@ -13,6 +13,7 @@ import { repositoryName } from '../../workspace/remote.ts'
 import type { Io } from '../io.ts'
 import { refuseRuns } from '../person-here.ts'
 import { createClient, type Client } from './client.ts'
+import { sendTo } from './send-over-socket.ts'
 import { makeRoot, homeOf, requireStore, type Home } from './home.ts'
 
 /** Shows what the command is waiting for. */
@@ -20,6 +21,8 @@ type Say = (text: string) => void
 
 interface Address {
   url: string
+  /** Absent = there is none. */
+  socket?: string
   identity: ProcessIdentity
 }
 
@@ -63,7 +66,7 @@ export const engineIdentity = (stateDir: string): ProcessIdentity | undefined =>
 export const engineAt = async (stateDir: string): Promise<{ client: Client; root: string } | undefined> => {
   const address = readAddress(stateDir)
   if (address === undefined) return undefined
-  const client = createClient(address.url, tokenOf(stateDir))
+  const client = createClient(address.url, tokenOf(stateDir), sendTo(address.socket))
   try {
     return { client, root: (await client.get<Health>('/health')).root }
   } catch (error) {

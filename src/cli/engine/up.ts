@@ -70,12 +70,14 @@ export interface UpOptions {
   idleExit?: number
   controlOnly?: boolean
   publicUrl?: string
+  allowHiddenCallers?: boolean
 }
 
-const argsOf = ({ idleExit, controlOnly, publicUrl }: UpOptions): string[] => [
+const argsOf = ({ idleExit, controlOnly, publicUrl, allowHiddenCallers }: UpOptions): string[] => [
   ...(idleExit === undefined ? [] : ['--idle-exit', String(idleExit)]),
   ...(controlOnly === true ? ['--roles', 'control'] : []),
   ...(publicUrl === undefined ? [] : ['--public-url', publicUrl]),
+  ...(allowHiddenCallers === true ? ['--allow-hidden-callers'] : []),
 ]
 
 /** Runs an engine that only executes tasks. It needs a PostgreSQL store: only one engine can use an embedded store. */

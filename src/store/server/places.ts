@@ -1,9 +1,9 @@
 /** Where the embedded server of a user has its files. */
 import { createHash } from 'node:crypto'
-import { existsSync, lstatSync, mkdirSync, readdirSync, realpathSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { readRegularTextSync } from '../../platform/regular-file.ts'
+import { findSocketFolder, longestSocketPath } from '../../platform/socket-folder.ts'
 import { AppError } from '../../errors.ts'
 import { makePrivate, type Account } from './account.ts'
 
@@ -56,39 +56,17 @@ export const majorsIn = (top: string): number[] =>
 export const hasDataOfNobody = (home: string): boolean =>
   process.getuid?.() === 0 && existsSync(home) && majorsIn(join(systemFolder, nameOf(home))).length > 0
 
-/** How long the path of a socket may be is a matter of the kernel: 108 bytes with the last zero on Linux, 104 on macOS. */
-const longestPath = 103
-const socketName = '.s.PGSQL.5432'
-
-const fits = (folder: string): boolean => Buffer.byteLength(join(folder, socketName)) <= longestPath
-
-/** Whether a folder is ours alone: another user who made it before us could put a server of his own there. */
-const isPrivate = (folder: string, uid: number | undefined): boolean => {
-  const found = lstatSync(folder, { throwIfNoEntry: false })
-  return found?.isDirectory() === true && (uid === undefined || found.uid === uid) && (found.mode & 0o077) === 0
-}
-
-/**
- * The folder of the socket: beside the data, where it stays as long as they do. Only where that path is too long is it in the runtime folder
- * of the user (which may go when the user logs out) or below the temporary folder.
- */
+/** The folder of the socket: beside the data if its path is short enough. */
 export const makeSocketFolder = (folder: string, account: Account, environment: NodeJS.ProcessEnv): string => {
-  const name = `unstuck-${createHash('sha256').update(folder).digest('hex').slice(0, 12)}`
-  const choices = [
-    join(folder, 'run'),
-    ...[environment['XDG_RUNTIME_DIR'] ?? '', tmpdir(), '/tmp'].map((base) => join(base, name)),
-  ]
-  for (const choice of choices.filter((path) => path.startsWith('/') && fits(path))) {
-    try {
-      makePrivate(account, choice)
-    } catch {
-      continue // this place cannot be written, so the next one is tried
-    }
-    if (isPrivate(choice, account.uid)) return choice
-  }
+  const found = findSocketFolder({
+    ...{ beside: folder, name: '.s.PGSQL.5432', uid: account.uid },
+    runtimeFolder: environment['XDG_RUNTIME_DIR'],
+    make: (choice) => makePrivate(account, choice),
+  })
+  if (found.folder !== undefined) return found.folder
   throw new AppError(
     'PERMISSION',
-    `the embedded PostgreSQL has no folder for its socket: ${choices.join(', ')} cannot be made, belong to another user, or have a path of more than ${longestPath} bytes; set UNSTUCK_HOME to a shorter path that you own`,
+    `the embedded PostgreSQL has no folder for its socket: ${found.tried.join(', ')} cannot be made, belong to another user, or have a path of more than ${longestSocketPath} bytes; set UNSTUCK_HOME to a shorter path that you own`,
   )
 }
 

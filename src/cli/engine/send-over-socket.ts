@@ -1,0 +1,30 @@
+/** Carries requests to the engine over its Unix socket, where the kernel names this process to it. */
+import { request, type IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import type { Send } from './client.ts'
+
+const withoutBody = new Set([204, 205, 304])
+
+const responseOf = (answer: IncomingMessage): Response => {
+  const { statusCode: status = 502, rawHeaders } = answer
+  const headers = new Headers()
+  for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '')
+  const body = withoutBody.has(status) ? null : (Readable.toWeb(answer) as ReadableStream<Uint8Array>)
+  return new Response(body, { status, headers })
+}
+
+/** Errors of the connection are those of the system, such as ENOENT where the engine has removed its socket. */
+const sendOverSocket =
+  (socketPath: string): Send =>
+  (url, { method = 'GET', headers, body, signal }) =>
+    new Promise((resolve, reject) => {
+      const { host, pathname, search } = new URL(url)
+      const all = { ...(headers as Record<string, string> | undefined), host }
+      const options = { socketPath, path: `${pathname}${search}`, method, headers: all }
+      const asked = request({ ...options, ...(signal ? { signal } : {}) }, (answer) => resolve(responseOf(answer)))
+      asked.on('error', reject)
+      asked.end(body as string | undefined)
+    })
+
+/** Over the socket where the engine has one, else over TCP. */
+export const sendTo = (socket: string | undefined): Send => (socket === undefined ? fetch : sendOverSocket(socket))
