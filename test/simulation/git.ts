@@ -54,16 +54,16 @@ export interface SimGit {
   isAncestor(commit: string, tip: string): boolean
   /** Told before a clone goes. */
   onDiscard: (dir: string, clone: Clone) => void
-  calls: Now<Omit<Git, 'compareRefs'>>
+  calls: Now<Omit<Git, 'compareRefs' | 'traceVariables'>>
 }
 
 /** With the log that git keeps of a branch. */
 export class SimulatedRefs extends Map<string, string> {
-  readonly moves: { ref: string; to: string; note: string }[] = []
+  readonly moves: { ref: string; to: string; note: string; at: number; author: string }[] = []
 
   move(ref: string, to: string, note: string): void {
     this.set(ref, to)
-    this.moves.unshift({ ref, to, note })
+    this.moves.unshift({ ref, to, note, at: 0, author: 'somebody' })
   }
 }
 
@@ -196,6 +196,10 @@ const landingCalls = (state: State) => {
         .sort(([a], [b]) => (a < b ? -1 : 1))
       return Object.fromEntries(prefix === undefined ? [...found, ['HEAD', 'ref: refs/heads/main']] : found)
     },
+    // Agents of the simulation work on branches only, and start no git.
+    readCheckout: () => ({ index: {}, file: {}, config: {}, hook: {}, notes: {} }),
+    readGitTrace: () => ({ commands: [], complete: true }),
+    restoreIndex: () => 'done' as const,
     readRefLog: (_repository: Repository, ref: string, limit: number) =>
       state.refs.moves.filter((move) => move.ref === ref).slice(0, limit),
     ensureGoalBranch: (_repository: Repository, request: { name: string; start: string }) => {

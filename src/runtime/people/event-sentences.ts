@@ -266,7 +266,8 @@ export const eventTypes: EventTypes = {
       `others pushed to ${payloadText(p, 'ref')} on the remote; Unstuck continues from ${payloadText(p, 'tip').slice(0, 12)}`,
   },
   'ref.moved': {
-    meaning: 'refs of the user changed while an agent ran',
+    meaning:
+      'refs of the user changed while an agent ran, by an agent or in a way in which no person works; says the evidence',
     sentence: (p) => `refs changed while the agent ran: ${movedRefs(p)}`,
   },
   'run.stop_asked': {
