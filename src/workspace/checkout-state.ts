@@ -133,8 +133,11 @@ export const restoreIndex = async (
   if (head.stdout.trim() !== request.ref) return 'done'
   const args = ['diff-tree', '-r', '-z', '--no-renames', '--name-status', request.to, request.from]
   const fields = fieldsOf((await git(args, inRepository(repository))).stdout)
-  const owners = new Set(request.ownersPaths)
-  if (fields.some((path, at) => at % 2 === 1 && owners.has(path))) return 'left'
+  const paths = new Set(fields.filter((_path, at) => at % 2 === 1))
+  const staged = await git(['diff-index', '--cached', '-z', '--name-only', request.to], inRepository(repository))
+  // A bare move of the branch leaves the index as it was.
+  if (!fieldsOf(staged.stdout).some((path) => paths.has(path))) return 'done'
+  if (request.ownersPaths.some((path) => paths.has(path))) return 'left'
   // A file that the commit added may have been an untracked file of the owner: it stays, untracked again.
   const added = fields.some((status, at) => at % 2 === 0 && status === 'A')
   if (!added) {

@@ -98,23 +98,27 @@ const inWords = {
   left: 'the index and the files stay as they are, because they hold work of yours: git status',
 } as const
 
-/** `wasThere`: the agent committed in the checkout itself, so its index and files moved as well, and nothing else keeps the commit. */
+/**
+ * `byCommand`: a git command in the checkout did it, so its index and files may have moved as well. `isOnlyThere`: nothing else keeps the
+ * commit; the commits of a clone are in the shadow repository.
+ */
 const putBack = async (
   runContext: RunContext,
-  { ref, after, to, wasThere }: { ref: string; after: string; to: string; wasThere: boolean },
+  { ref, after, to, ...how }: { ref: string; after: string; to: string; byCommand: boolean; isOnlyThere: boolean },
 ): Promise<Restored> => {
   const { context, run } = runContext
   const { git } = context.ports
-  const kept = `refs/unstuck/kept/${run.id}-${after.slice(0, 12)}`
-  if (wasThere) await git.restoreRef(context.repository, { ref: kept, from: null, to: after })
+  const keep = `refs/unstuck/kept/${run.id}-${after.slice(0, 12)}`
+  if (how.isOnlyThere) await git.restoreRef(context.repository, { ref: keep, from: null, to: after })
   if ((await git.restoreRef(context.repository, { ref, from: after, to })) !== 'done') return { restored: false }
-  if (!wasThere) return { restored: true }
+  const kept = how.isOnlyThere ? { kept: keep } : {}
+  if (!how.byCommand) return { restored: true, ...kept }
   const { checkout } = checkoutBefore(runContext) as CheckoutBefore
   const ownersPaths = [...Object.keys(checkout.index), ...Object.keys(checkout.file)]
   const isKnown = checkout.notes.index === undefined && checkout.notes.file === undefined
   const index = isKnown ? await git.restoreIndex(context.repository, { ref, from: after, to, ownersPaths }) : 'left'
   const files = inWords[index]
-  return { restored: true, kept, ...(files === undefined ? {} : { files }) }
+  return { restored: true, ...kept, ...(files === undefined ? {} : { files }) }
 }
 
 const restoreTarget = async (
@@ -129,9 +133,10 @@ const restoreTarget = async (
   if (before === null || after === null) return no
   const [newest] = await git.readRefLog(context.repository, ref, 1)
   const command = newest?.to === after ? commandOfMove(newest, known.evidence) : undefined
-  if (command === undefined && !(await isFromClone(runContext, after))) return no
+  const isOnlyThere = !(await isFromClone(runContext, after))
+  if (command === undefined && isOnlyThere) return no
   const to = await restorePointOf(runContext, { ref, before, after }, known)
-  const result = await putBack(runContext, { ref, after, to, wasThere: command !== undefined })
+  const result = await putBack(runContext, { ref, after, to, byCommand: command !== undefined, isOnlyThere })
   if (result.restored)
     await appendEvent(context.db, {
       type: 'ref.restored',
