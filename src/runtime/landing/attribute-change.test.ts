@@ -1,13 +1,16 @@
 import { expect, it } from 'vitest'
 import type { RefChange } from '../../workspace/refs.ts'
-import { attributePart, attributeRef, compareParts, isDangerous, type Evidence } from './attribute-change.ts'
+import { attributePart, attributeRef, compareParts, isDangerous, type CheckoutEvidence } from './attribute-change.ts'
 
 const [a, b, c] = ['a', 'b', 'c'].map((letter) => letter.repeat(40)) as [string, string, string]
 const main = 'refs/heads/main'
 
-const nobody: Evidence = { commands: [], couldWrite: true }
-const sandboxed: Evidence = { commands: [], couldWrite: false }
-const ran = (name: string): Evidence => ({ commands: [{ run: 'r-1', name, from: 100, to: 101 }], couldWrite: true })
+const nobody: CheckoutEvidence = { commands: [], couldWrite: true }
+const sandboxed: CheckoutEvidence = { commands: [], couldWrite: false }
+const ran = (name: string): CheckoutEvidence => ({
+  commands: [{ run: 'r-1', name, from: 100, to: 101 }],
+  couldWrite: true,
+})
 
 type Log = readonly (readonly [to: string, note: string, at?: number])[]
 const judge = (change: RefChange, log: Log, evidence = nobody) =>

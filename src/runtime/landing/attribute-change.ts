@@ -7,7 +7,7 @@ import type { CheckoutPart, CheckoutState } from '../../workspace/checkout-state
 import type { TracedCommand } from '../../workspace/git-trace.ts'
 import type { RefChange, RefLogEntry } from '../../workspace/refs.ts'
 
-export interface Evidence {
+export interface CheckoutEvidence {
   /** Git commands of runs in the owner's repository since the state before was read. */
   commands: readonly (TracedCommand & { run: string })[]
   /** A run without a sandbox of its own was alive in between. */
@@ -49,13 +49,16 @@ const agentBy = ({ run, name }: { run: string; name: string }): Attribution => (
   why: `run ${run} ran "git ${name}" in the checkout`,
 })
 
-const undecided = ({ couldWrite }: Evidence, more = ''): Attribution =>
+const undecided = ({ couldWrite }: CheckoutEvidence, more = ''): Attribution =>
   couldWrite
     ? { by: 'unknown', run: null, why: `no git command of a run was seen to do it, but an agent could have${more}` }
     : { by: 'owner', run: null, why: 'every agent that ran had a sandbox that keeps it out of the checkout' }
 
 /** The git command of a run that made this move of a ref. */
-export const commandOfMove = ({ at }: RefLogEntry, { commands }: Evidence): Evidence['commands'][number] | undefined =>
+export const commandOfMove = (
+  { at }: RefLogEntry,
+  { commands }: CheckoutEvidence,
+): CheckoutEvidence['commands'][number] | undefined =>
   commands.find(({ name, from, to }) => onRefs.has(name) && from <= at && at <= to)
 
 /** Reflog notes of commands that work on a checkout. */
@@ -101,7 +104,7 @@ const isWorkInCheckout = ({ ref, before, after }: RefChange, log: readonly RefLo
 export const attributeRef = (
   change: RefChange,
   log: readonly RefLogEntry[],
-  evidence: Evidence,
+  evidence: CheckoutEvidence,
 ): Attribution & { alike: boolean } => {
   const alike = isWorkInCheckout(change, log)
   const moves = change.ref === 'HEAD' ? log.slice(0, 1) : since(log, change.before)
@@ -114,7 +117,7 @@ export const attributeRef = (
   return { ...undecided(evidence, author === undefined ? '' : `; git's log names ${author}`), alike }
 }
 
-export const attributePart = ({ part }: PartChange, evidence: Evidence): Attribution => {
+export const attributePart = ({ part }: PartChange, evidence: CheckoutEvidence): Attribution => {
   const command = evidence.commands.find(({ name }) => onParts[part].has(name))
   return command === undefined ? undecided(evidence) : agentBy(command)
 }

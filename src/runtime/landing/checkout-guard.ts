@@ -19,7 +19,7 @@ import {
   compareParts,
   isDangerous,
   type Attribution,
-  type Evidence,
+  type CheckoutEvidence,
   type PartChange,
 } from './attribute-change.ts'
 
@@ -39,13 +39,16 @@ const isOurs = ({ ref, after }: RefChange, goals: readonly Goal[]): boolean =>
   goals.some((goal) => `refs/heads/${goal.targetBranch}` === ref && goal.headCommit === after)
 
 /** The git commands of every run that was alive in between: several runs may have changed the same checkout. */
-const evidenceSince = async (runContext: RunContext, at: string): Promise<Evidence & { incomplete: string[] }> => {
+const evidenceSince = async (
+  runContext: RunContext,
+  at: string,
+): Promise<CheckoutEvidence & { incomplete: string[] }> => {
   const { context } = runContext
   const runs = await runsSince(context.db, new Date(at))
   // The log of a ref has whole seconds.
   const since = Math.floor(Date.parse(at) / 1000)
   const incomplete: string[] = []
-  const commands: Evidence['commands'][number][] = []
+  const commands: CheckoutEvidence['commands'][number][] = []
   for (const { id } of runs) {
     const found = await context.ports.git.readGitTrace(runPaths(context, id).gitTrace, context.repository)
     if (!found.complete) incomplete.push(`not all git commands of run ${id} were noted`)
@@ -74,7 +77,7 @@ const bringsCommits = /^(?:merge|pull|rebase|cherry-pick|revert|am)\b/
 const restorePointOf = async (
   runContext: RunContext,
   { ref, before, after }: { ref: string; before: string; after: string },
-  { goals, evidence }: { goals: readonly Goal[]; evidence: Evidence },
+  { goals, evidence }: { goals: readonly Goal[]; evidence: CheckoutEvidence },
 ): Promise<string> => {
   const { context } = runContext
   const moves = await context.ports.git.readRefLog(context.repository, ref, longestLog)
@@ -124,7 +127,7 @@ const putBack = async (
 const restoreTarget = async (
   runContext: RunContext,
   { ref, before, after }: RefChange,
-  known: { goals: readonly Goal[]; evidence: Evidence },
+  known: { goals: readonly Goal[]; evidence: CheckoutEvidence },
 ): Promise<Restored> => {
   const { context, goal, task, run } = runContext
   const { git } = context.ports
@@ -148,7 +151,7 @@ const restoreTarget = async (
   return result
 }
 
-const judgeRef = async (runContext: RunContext, change: RefChange, evidence: Evidence) => {
+const judgeRef = async (runContext: RunContext, change: RefChange, evidence: CheckoutEvidence) => {
   const { context, run } = runContext
   const { ref, after } = change
   if (after !== null && !after.startsWith('ref: ') && (await isFromClone(runContext, after)))
@@ -175,7 +178,7 @@ const mattersFirst = (goals: readonly Goal[], changes: readonly RefChange[]): Re
 const judgeRefs = async (
   runContext: RunContext,
   changed: readonly RefChange[],
-  known: { goals: readonly Goal[]; evidence: Evidence },
+  known: { goals: readonly Goal[]; evidence: CheckoutEvidence },
 ): Promise<RefFinding[]> => {
   const found: RefFinding[] = []
   const judged = mattersFirst(
@@ -201,7 +204,11 @@ interface CheckoutFinding extends Attribution {
   dangerous: boolean
 }
 
-const judgeParts = (runContext: RunContext, changes: readonly PartChange[], evidence: Evidence): CheckoutFinding[] =>
+const judgeParts = (
+  runContext: RunContext,
+  changes: readonly PartChange[],
+  evidence: CheckoutEvidence,
+): CheckoutFinding[] =>
   changes
     // In direct mode the files are the work.
     .filter(({ part }) => runContext.goal.repoMode !== 'direct' || part === 'config' || part === 'hook')
