@@ -102,6 +102,7 @@ it('a commit at another time, or beside a command that only reads, is not provab
   expect(judge(commit, commits(99), ran('commit')).by).toBe('unknown')
   expect(judge(commit, commits(102), ran('commit')).by).toBe('unknown')
   expect(judge(commit, commits(100), ran('log')).by).toBe('unknown')
+  expect(judge(commit, commits(100), ran('branch')).by).toBe('unknown')
 })
 
 it('a move below the own commit of the owner is still reported as of the agent', () => {

@@ -54,12 +54,17 @@ const undecided = ({ couldWrite }: CheckoutEvidence, more = ''): Attribution =>
     ? { by: 'unknown', run: null, why: `no git command of a run was seen to do it, but an agent could have${more}` }
     : { by: 'owner', run: null, why: 'every agent that ran had a sandbox that keeps it out of the checkout' }
 
+/** The commands that note a `commit`. Another command of the agent at the same second says nothing about a commit of the owner. */
+const commits = words('am cherry-pick commit merge pull rebase revert')
+
 /** The git command of a run that made this move of a ref. */
 export const commandOfMove = (
-  { at }: RefLogEntry,
+  { at, note }: RefLogEntry,
   { commands }: CheckoutEvidence,
-): CheckoutEvidence['commands'][number] | undefined =>
-  commands.find(({ name, from, to }) => onRefs.has(name) && from <= at && at <= to)
+): CheckoutEvidence['commands'][number] | undefined => {
+  const able = note.startsWith('commit') ? commits : onRefs
+  return commands.find(({ name, from, to }) => able.has(name) && from <= at && at <= to)
+}
 
 /** Reflog notes of commands that work on a checkout. */
 const inCheckout = /^(?:commit|merge|pull|rebase|cherry-pick|revert|am|reset|branch: Created|clone)\b/
