@@ -7,6 +7,8 @@ import { createHash } from 'node:crypto'
 import { AppError } from '../../src/errors.ts'
 import type { Git } from '../../src/runtime/core/ports.ts'
 import type { FileChange, FastForward, Repository } from '../../src/workspace/repository-types.ts'
+import { traceVariables } from '../../src/workspace/git-trace.ts'
+import { compareRefs } from '../../src/workspace/refs.ts'
 import type { Shadow } from '../../src/workspace/shadow.ts'
 
 export type Tree = ReadonlyMap<string, string>
@@ -38,6 +40,15 @@ export interface SnapshotRecord {
 /** As the ports, but answered at once: the simulated ports put a step, and perhaps a fault, around each. */
 export type Now<T> = { [K in keyof T]: T[K] extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : T[K] }
 
+/** Agents of the simulation change branches only and start no git, so nothing here takes a step or can fail. */
+export const ofCheckout = {
+  compareRefs,
+  traceVariables,
+  readCheckout: async () => ({ index: {}, file: {}, config: {}, hook: {}, notes: {} }),
+  readGitTrace: async () => ({ commands: [], complete: true }),
+  restoreIndex: async () => 'done',
+} satisfies Partial<Git>
+
 export interface SimGit {
   root: string
   refs: SimulatedRefs
@@ -54,7 +65,7 @@ export interface SimGit {
   isAncestor(commit: string, tip: string): boolean
   /** Told before a clone goes. */
   onDiscard: (dir: string, clone: Clone) => void
-  calls: Now<Omit<Git, 'compareRefs' | 'traceVariables'>>
+  calls: Now<Omit<Git, keyof typeof ofCheckout>>
 }
 
 /** With the log that git keeps of a branch. */
@@ -196,10 +207,6 @@ const landingCalls = (state: State) => {
         .sort(([a], [b]) => (a < b ? -1 : 1))
       return Object.fromEntries(prefix === undefined ? [...found, ['HEAD', 'ref: refs/heads/main']] : found)
     },
-    // Agents of the simulation work on branches only, and start no git.
-    readCheckout: () => ({ index: {}, file: {}, config: {}, hook: {}, notes: {} }),
-    readGitTrace: () => ({ commands: [], complete: true }),
-    restoreIndex: () => 'done' as const,
     readRefLog: (_repository: Repository, ref: string, limit: number) =>
       state.refs.moves.filter((move) => move.ref === ref).slice(0, limit),
     ensureGoalBranch: (_repository: Repository, request: { name: string; start: string }) => {

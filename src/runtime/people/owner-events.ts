@@ -1,5 +1,5 @@
 /** The events about what only the owner decides: the files of the configuration, and what agents tried of it. */
-import { payloadText, type EventTypes } from './event-text.ts'
+import { movedRefs, payloadText, type EventTypes } from './event-text.ts'
 
 const listText = (value: unknown): string => (Array.isArray(value) ? value.map(String).join(', ') : '')
 
@@ -20,6 +20,11 @@ const changesText = ({ changes, more, notes }: Record<string, unknown>): string 
 }
 
 export const ownerEvents: EventTypes = {
+  'ref.moved': {
+    meaning:
+      'refs of the user changed while an agent ran, by an agent or in a way in which no person works; says the evidence',
+    sentence: (p) => `refs changed while the agent ran: ${movedRefs(p)}`,
+  },
   'checkout.changed': {
     meaning:
       'the checkout of the user changed while an agent ran, in a way that may be the own work of the user; says by whom as far as it is known, and changes nothing',
