@@ -344,3 +344,7 @@ export const shimsOf = ({ launches }: Pick<Run, 'launches'>): NonNullable<Launch
   launches.flatMap(({ shim }) => (shim === null ? [] : [shim]))
 
 export const freshRun = { phase: 'prepare', launches: [], spend: noSpend } as const
+
+/** Nothing of the run but a sandboxed agent runs. Before each launch the settings and the checkout are read, so it has been so since then. */
+export const isSandboxed = (run: Run): boolean =>
+  run.state === 'running' && run.phase === 'supervise' && lastLaunch(run)?.confined === true

@@ -72,6 +72,16 @@ export const countOfDay = async (
       from event where type = ${type} and at > unstuck_now() - interval '1 day'`,
   )) ?? { count: 0, last: null }
 
+/**
+ * Of the last day, newest first: what agents did to refs of the owner's checkout or may have done, and changes of what git starts there.
+ */
+export const checkoutEvents = (db: Queryable, limit: number): Promise<Pick<StoredEvent, 'runId' | 'payload'>[]> =>
+  db.query(sql`select run_id as "runId", payload from event
+    where at > unstuck_now() - interval '1 day' and (
+      type = 'ref.moved' and payload->'refs' @> '[{"by":"agent"}]'
+      or type = 'checkout.changed' and (payload->'changes' @> '[{"part":"ref"}]' or payload->'changes' @> '[{"dangerous":true}]'))
+    order by id desc limit ${limit}`)
+
 export interface EventFilter {
   after: number
   limit: number

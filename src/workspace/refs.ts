@@ -49,6 +49,10 @@ export const compareRefs = (before: Refs, after: Refs): RefChange[] =>
 
 export interface RefLogEntry {
   to: string
+  /** Unix time in seconds; 0 = not known. */
+  at: number
+  /** Name and address that the program gave itself. */
+  author: string
   /** The reflog message, for example `commit: Add a test`. */
   note: string
 }
@@ -75,11 +79,22 @@ const isReadable = async (repository: Repository, ref: string): Promise<boolean>
 export const readRefLog = async (repository: Repository, ref: string, limit: number): Promise<RefLogEntry[]> => {
   const name = ref === 'HEAD' ? ref : refName(ref)
   if (!(await isReadable(repository, name))) return []
-  // By position, because git refuses the name of a branch whose commit does not exist.
-  const args = ['reflog', 'show', '-z', `--max-count=${limit}`, '--format=%H %gs', `${name}@{0}`, '--']
-  const { stdout } = await git(args, inRepository(repository))
+  const format = '--format=%H%x1f%gd%x1f%gn <%ge>%x1f%gs'
+  const show = (at: string) =>
+    git(['reflog', 'show', '-z', '--date=unix', `--max-count=${limit}`, format, `${name}@{${at}}`, '--'], {
+      ...inRepository(repository),
+      okCodes: at === 'now' ? [0, 128] : [0],
+    })
+  const timed = await show('now')
+  // By position where the commit of the branch does not exist: git refuses any other name of it. Then times are not shown.
+  const { stdout } = timed.code === 0 ? timed : await show('0')
   return fieldsOf(stdout).map((entry) => {
-    const end = entry.indexOf(' ')
-    return { to: entry.slice(0, end), note: entry.slice(end + 1) }
+    const [to = '', selector = '', author = '', ...note] = entry.split('\x1f')
+    return {
+      to,
+      at: timed.code === 0 ? Number(/@\{(\d+)\}$/.exec(selector)?.[1] ?? 0) : 0,
+      author,
+      note: note.join('\x1f'),
+    }
   })
 }

@@ -7,11 +7,11 @@ import type { Clock, Context, CrashPoint } from '../../src/runtime/core/context.
 import type { Ports, Processes } from '../../src/runtime/core/ports.ts'
 import { playbooks } from '../../src/recovery/ladder.ts'
 import { defaultPolicyRecovery } from '../../src/recovery/policy/recovery-policy.ts'
-import { compareRefs } from '../../src/workspace/refs.ts'
 import type { Db, Queryable, Sql } from '../../src/store/db.ts'
 import { isLaunchOver } from '../../src/process/shim-client.ts'
 import { buildFile } from './agents.ts'
 import { faultError, diskFull } from './faults.ts'
+import { ofCheckout } from './git.ts'
 import { runCheck } from './checks.ts'
 import type { FaultKind } from './plan.ts'
 import type { ScheduledOwner } from './scheduler.ts'
@@ -264,7 +264,7 @@ const gitOf = (world: World, step: Step): Ports['git'] => {
     name,
     (...args: unknown[]) => step(`git.${name}`, () => (call as (...all: unknown[]) => unknown)(...args)),
   ])
-  return { ...Object.fromEntries(calls), compareRefs } as Ports['git']
+  return { ...Object.fromEntries(calls), ...ofCheckout } as Ports['git']
 }
 
 const contextOf = (world: World, self: Incarnation, wake: () => void): Context => {

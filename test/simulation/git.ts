@@ -7,6 +7,8 @@ import { createHash } from 'node:crypto'
 import { AppError } from '../../src/errors.ts'
 import type { Git } from '../../src/runtime/core/ports.ts'
 import type { FileChange, FastForward, Repository } from '../../src/workspace/repository-types.ts'
+import { traceVariables } from '../../src/workspace/git-trace.ts'
+import { compareRefs } from '../../src/workspace/refs.ts'
 import type { Shadow } from '../../src/workspace/shadow.ts'
 
 export type Tree = ReadonlyMap<string, string>
@@ -38,6 +40,15 @@ export interface SnapshotRecord {
 /** As the ports, but answered at once: the simulated ports put a step, and perhaps a fault, around each. */
 export type Now<T> = { [K in keyof T]: T[K] extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : T[K] }
 
+/** Agents of the simulation change branches only and start no git, so nothing here takes a step or can fail. */
+export const ofCheckout = {
+  compareRefs,
+  traceVariables,
+  readCheckout: async () => ({ index: {}, file: {}, config: {}, hook: {}, notes: {} }),
+  readGitTrace: async () => ({ commands: [], complete: true }),
+  restoreIndex: async () => 'done',
+} satisfies Partial<Git>
+
 export interface SimGit {
   root: string
   refs: SimulatedRefs
@@ -54,16 +65,16 @@ export interface SimGit {
   isAncestor(commit: string, tip: string): boolean
   /** Told before a clone goes. */
   onDiscard: (dir: string, clone: Clone) => void
-  calls: Now<Omit<Git, 'compareRefs'>>
+  calls: Now<Omit<Git, keyof typeof ofCheckout>>
 }
 
 /** With the log that git keeps of a branch. */
 export class SimulatedRefs extends Map<string, string> {
-  readonly moves: { ref: string; to: string; note: string }[] = []
+  readonly moves: { ref: string; to: string; note: string; at: number; author: string }[] = []
 
   move(ref: string, to: string, note: string): void {
     this.set(ref, to)
-    this.moves.unshift({ ref, to, note })
+    this.moves.unshift({ ref, to, note, at: 0, author: 'somebody' })
   }
 }
 

@@ -21,7 +21,7 @@ import { buildBrief } from './brief.ts'
 import { briefContext } from './brief-context.ts'
 import type { NextLaunch } from './next-launch.ts'
 import { firstCorrections } from './first-corrections.ts'
-import { recordRefsBefore } from './refs-before.ts'
+import { recordCheckoutBefore } from './checkout-before.ts'
 import { packageVariables } from '../core/package-variables.ts'
 import { portVariables } from '../core/reserved-ports.ts'
 import { passedVariables, saveProgress, workTreeOf, type RunContext } from '../core/run-context.ts'
@@ -130,6 +130,7 @@ const environmentOf = (runContext: RunContext, line: LaunchLine): Record<string,
       ...packageVariables(runContext.context.ports.files, workTreeOf(runContext)),
       ...portVariables(runContext.ports),
       ...toolVariables(runContext),
+      ...runContext.context.ports.git.traceVariables(runContext.paths.gitTrace),
       UNSTUCK_RUN_DIR: runContext.paths.agentDir,
       ...turnVariables(runContext),
     },
@@ -184,7 +185,7 @@ const shimAtGate = async (runContext: RunContext, launch: Launch, can: Capabilit
   const dir = runContext.paths.launch(launch.number)
   const found = processes.launchState(dir)
   if (found.state === 'at-gate') {
-    await recordRefsBefore(runContext)
+    await recordCheckoutBefore(runContext)
     return found.shim
   }
   if (files.existsSync(join(dir, 'gate'))) return undefined
@@ -193,11 +194,12 @@ const shimAtGate = async (runContext: RunContext, launch: Launch, can: Capabilit
   // Only what this launch writes is a proposal: a file from before was read, or nobody knows who wrote it.
   files.rmSync(proposalFile(runContext), { recursive: true, force: true })
   const line = await lineOf(runContext, launch, can)
+  files.mkdirSync(runContext.paths.gitTrace, { recursive: true })
   for (const { path, text } of line.files ?? []) files.writeFileSync(path, text, { mode: 0o600 })
-  // The refs must be read before the agent runs. It waits at the gate, so they can be read while the shim starts.
+  // The checkout must be read before the agent runs. It waits at the gate, so it can be read while the shim starts.
   const [shim] = await Promise.all([
     processes.startShim(dir, specOf(runContext, line), environmentOf(runContext, line)),
-    recordRefsBefore(runContext),
+    recordCheckoutBefore(runContext),
   ])
   return shim
 }

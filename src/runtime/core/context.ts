@@ -179,6 +179,8 @@ export interface RunPaths {
   launch(number: number): string
   check(number: number): string
   index: string
+  /** The git commands of the agent, noted by git itself: see git-trace.ts. */
+  gitTrace: string
 }
 
 export const runPaths = (context: { stateDir: string }, runId: string): RunPaths => {
@@ -192,6 +194,7 @@ export const runPaths = (context: { stateDir: string }, runId: string): RunPaths
     launch: (number) => join(root, 'launches', String(number)),
     check: (number) => join(root, 'checks', String(number)),
     index: join(root, 'index'),
+    gitTrace: join(root, 'git-trace'),
   }
 }
 

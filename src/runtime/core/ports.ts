@@ -51,6 +51,8 @@ import { inspectInstalled } from '../../workspace/installed.ts'
 import { overlayWork } from '../../workspace/overlay.ts'
 import { captureConcurrently, readPatch } from '../../workspace/patch.ts'
 import { compareRefs, readRefLog, readRefs } from '../../workspace/refs.ts'
+import { readCheckout, restoreIndex } from '../../workspace/checkout-state.ts'
+import { readGitTrace, traceVariables } from '../../workspace/git-trace.ts'
 import { commitsBetween, isContainedIn, mergeBase } from '../../workspace/history.ts'
 import { topOfCommit, treeOf } from '../../workspace/tree.ts'
 import { repairDependencies } from '../../workspace/repair-dependencies.ts'
@@ -129,6 +131,8 @@ const realGit = {
   prepareDependencies,
   presentAt,
   publish,
+  readCheckout,
+  readGitTrace,
   readPatch,
   readRef,
   readRefLog,
@@ -136,6 +140,7 @@ const realGit = {
   readTexts,
   removePackages,
   removeWorkspace,
+  restoreIndex,
   restoreRef,
   revertFiles,
   revertedTree,
@@ -145,6 +150,7 @@ const realGit = {
   textAt: fileTextAt,
   topOfCommit,
   treeOf,
+  traceVariables,
   viewChanges,
 }
 

@@ -8,6 +8,7 @@ import { mustSucceed } from '../../store/db.ts'
 import { saveRun, type RunProgress } from '../../store/run.ts'
 import type { Queryable } from '../../store/db.ts'
 import type { PortLease } from '../../process/port-lease.ts'
+import type { CheckoutState } from '../../workspace/checkout-state.ts'
 import type { Refs } from '../../workspace/refs.ts'
 import type { ChangeList } from '../../workspace/repository-types.ts'
 import { runPaths, type Context, type RunPaths } from './context.ts'
@@ -45,8 +46,8 @@ export interface RunContext {
   collected?: ChangeList
   /** See secret-lines.ts. */
   secretSearch?: SecretSearch
-  /** Refs of the user's repository before the agent ran; absent after a restart of the engine. */
-  refs?: { refs: Refs; readAt: number }
+  /** The user's repository and checkout before the agent ran (checkout-before.ts); absent after a restart of the engine. */
+  before?: { refs: Refs; checkout: CheckoutState; at: string; readAt: number }
 }
 
 export interface RunContextParts {

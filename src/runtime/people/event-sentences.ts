@@ -1,7 +1,7 @@
 /** What each type of event means, and each event as one sentence. Times in a sentence are ISO; each face shows them in the reader's time zone. Pure. */
 import type { StoredEvent } from '../../store/event.ts'
 import { editSentence } from './edit-sentence.ts'
-import { counted, followedBy, movedRefs, payloadText, withoutLabel, type EventTypes } from './event-text.ts'
+import { counted, followedBy, payloadText, withoutLabel, type EventTypes } from './event-text.ts'
 import { goalEvents } from './goal-events.ts'
 import { judgeEvents } from './judge-events.ts'
 import { ownerEvents } from './owner-events.ts'
@@ -264,10 +264,6 @@ export const eventTypes: EventTypes = {
     meaning: 'others pushed commits to the goal branch on the git remote; Unstuck continues from them',
     sentence: (p) =>
       `others pushed to ${payloadText(p, 'ref')} on the remote; Unstuck continues from ${payloadText(p, 'tip').slice(0, 12)}`,
-  },
-  'ref.moved': {
-    meaning: 'refs of the user changed while an agent ran',
-    sentence: (p) => `refs changed while the agent ran: ${movedRefs(p)}`,
   },
   'run.stop_asked': {
     meaning: 'a person requested the end of a run, on whichever engine it runs',

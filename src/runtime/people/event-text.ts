@@ -23,9 +23,16 @@ export const followedBy = (first: string, second: string): string =>
 /** A stored message without the label of its diagnosis in front. */
 export const withoutLabel = (message: string): string => message.replace(/^[A-Za-z_]+: /, '')
 
-const movedText = ({ ref, before, after, restored }: Record<string, unknown>): string => {
+const movedText = ({ ref, before, after, restored, why, kept, files }: Record<string, unknown>): string => {
   const short = (commit: unknown): string => (typeof commit === 'string' ? commit.slice(0, 12) : 'nothing')
-  return `${String(ref)} (${short(before)} → ${short(after)}${restored === true ? ', restored' : ''})`
+  const more = [
+    ...(typeof why === 'string' ? [why] : []),
+    ...(restored === true
+      ? [typeof kept === 'string' ? `restored; what was there is kept as ${kept}` : 'restored']
+      : []),
+    ...(typeof files === 'string' ? [files] : []),
+  ]
+  return `${String(ref)} (${[`${short(before)} → ${short(after)}`, ...more].join(', ')})`
 }
 
 /** The refs that changed while an agent ran, each with the commits before and after. */

@@ -3,6 +3,7 @@ import { activeAnomalies } from '../../store/anomaly.ts'
 import { configStateAt } from '../../store/config-state.ts'
 import type { Queryable } from '../../store/db.ts'
 import { countOfDay } from '../../store/event.ts'
+import { checkoutLines } from './checkout-lines.ts'
 import { failingTargetLines } from './failing-targets.ts'
 import { readHatch, type Hatch } from '../../store/hatch.ts'
 import { countPendingReviews } from '../../store/judged-run.ts'
@@ -20,6 +21,7 @@ export const noticesOf = async (db: Queryable, place: string | undefined): Promi
   const hatch = await readHatch(db)
   return [
     ...(await failingTargetLines(db)),
+    ...(await checkoutLines(db)),
     ...(hatch.state === 'off' ? [judgeOffText(hatch, await countPendingReviews(db))] : []),
     ...(await activeAnomalies(db)).map(({ detail }) => detail),
     ...rejected.map((problem) => `${problem}; the last valid settings stay in use`),

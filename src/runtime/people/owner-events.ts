@@ -1,5 +1,5 @@
 /** The events about what only the owner decides: the files of the configuration, and what agents tried of it. */
-import { payloadText, type EventTypes } from './event-text.ts'
+import { movedRefs, payloadText, type EventTypes } from './event-text.ts'
 
 const listText = (value: unknown): string => (Array.isArray(value) ? value.map(String).join(', ') : '')
 
@@ -10,7 +10,26 @@ const strangersText = ({ count, connections }: Record<string, unknown>): string 
   return [...texts, ...(Number(count) > named.length ? [`${Number(count) - named.length} more`] : [])].join(', ')
 }
 
+const changeText = ({ part, name, how, by, why }: Record<string, unknown>): string =>
+  `${String(part)} ${String(name)}: ${String(how)} (${by === 'agent' ? 'by an agent' : 'by whom is not known'}: ${String(why)})`
+
+const changesText = ({ changes, more, notes }: Record<string, unknown>): string => {
+  const texts = Array.isArray(changes) ? (changes as Record<string, unknown>[]).map(changeText) : []
+  const left = Number(more) > 0 ? [`and ${Number(more)} more`] : []
+  return [...texts, ...left, ...(Array.isArray(notes) ? notes.map(String) : [])].join('; ')
+}
+
 export const ownerEvents: EventTypes = {
+  'ref.moved': {
+    meaning:
+      'refs of the user changed while an agent ran, by an agent or in a way in which no person works; says the evidence',
+    sentence: (p) => `refs changed while the agent ran: ${movedRefs(p)}`,
+  },
+  'checkout.changed': {
+    meaning:
+      'the checkout of the user changed while an agent ran, in a way that may be the own work of the user; says by whom as far as it is known, and changes nothing',
+    sentence: (p) => `your checkout changed while the agent ran: ${changesText(p)}`,
+  },
   'config.reloaded': {
     meaning:
       'a change of the configuration, the policy or the verify contract was taken over; names the keys, not the values',

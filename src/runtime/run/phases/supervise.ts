@@ -12,7 +12,7 @@ import { keepSnapshot } from '../../agent/stop-agent.ts'
 import { superviseLaunch, type LaunchResult } from '../../agent/follow-launch.ts'
 import { saveProgress, type RunContext } from '../../core/run-context.ts'
 import { loginRenewedSince, nextHarness } from '../../harness/accounts.ts'
-import { reportRefChanges } from '../../landing/ref-guard.ts'
+import { reportCheckoutChanges } from '../../landing/checkout-guard.ts'
 import { endTurn } from '../agent-question.ts'
 import { recover } from '../carry-out.ts'
 import { endCancelled } from '../endings.ts'
@@ -89,7 +89,7 @@ export const supervise: Phase = async (runContext) => {
   // The next step restores refs and is not a write to the store, so the lease is checked here: an engine that was
   // suspended past its lease must not restore anything.
   await runContext.context.db.transaction((tx) => requireLease(tx, runContext.run))
-  await reportRefChanges(runContext)
+  await reportCheckoutChanges(runContext)
   const counted = countSpend(runContext, result)
   if (result.kind === 'lost') {
     await keepSnapshot(runContext, 'the shim was lost')

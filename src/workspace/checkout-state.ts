@@ -1,0 +1,149 @@
+/**
+ * What an agent could change in the owner's checkout besides refs: staged and edited files, `.git/config` and hooks. Values are kept as
+ * digests, because a configuration may hold logins. Nothing here takes a lock of the checkout, starts one of its programs, or fails a run:
+ * what could not be read is a note.
+ */
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { lstat, open, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { messageOf } from '../errors.ts'
+import { fieldsOf, git, gitInCheckout } from './git.ts'
+import { inRepository } from './refs.ts'
+import type { Repository } from './repository-types.ts'
+
+/** One name and the digest of its content per part. Untracked files are not part of it: an owner's tools write many. */
+export interface CheckoutState {
+  index: Record<string, string>
+  file: Record<string, string>
+  config: Record<string, string>
+  hook: Record<string, string>
+  /** Which part was not read, and why. */
+  notes: Partial<Record<CheckoutPart, string>>
+}
+
+export type CheckoutPart = 'index' | 'file' | 'config' | 'hook'
+
+const digestOf = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex').slice(0, 16)
+
+/** Larger files are compared by size and time of change. */
+const readBytes = 1024 * 1024
+/** Of a checkout with more changed files only the first ones are read. */
+const readFiles = 200
+/** A larger repository is not compared, because each launch would wait for it. */
+const statusMs = 10_000
+
+const contentOf = async (path: string): Promise<string> => {
+  const found = await lstat(path).catch(() => undefined)
+  if (found === undefined) return 'none'
+  const mode = (found.mode & 0o777).toString(8)
+  if (!found.isFile() || found.size > readBytes) return `${mode} ${found.size} ${found.mtimeMs}`
+  // Without blocking and without following a link, which another program may have put there in between.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
+  try {
+    return `${mode} ${digestOf(await file.readFile())}`
+  } finally {
+    await file.close()
+  }
+}
+
+const readFilesOf = async (folder: string, names: readonly string[]): Promise<Record<string, string>> =>
+  Object.fromEntries(await Promise.all(names.map(async (name) => [name, await contentOf(join(folder, name))] as const)))
+
+const readStatus = async (repository: Repository): Promise<Pick<CheckoutState, 'index' | 'file' | 'notes'>> => {
+  const args = ['status', '--porcelain=v2', '-z', '--untracked-files=no', '--no-renames', '--ignore-submodules=all']
+  const { stdout } = await gitInCheckout(args, { cwd: repository.root, timeoutMs: statusMs })
+  const index: Record<string, string> = {}
+  const edited: string[] = []
+  for (const entry of fieldsOf(stdout)) {
+    // `1 XY sub mH mI mW hH hI path`, or for a conflict `u XY sub m1 m2 m3 mW h1 h2 h3 path`.
+    const fields = entry.split(' ')
+    const path = fields.slice(fields[0] === 'u' ? 10 : 8).join(' ')
+    const states = fields[1] ?? '..'
+    if (states[0] !== '.') index[path] = fields.slice(4, fields[0] === 'u' ? 10 : 5).join(' ') + (fields[7] ?? '')
+    if (states[1] !== '.') edited.push(path)
+  }
+  const beyond = edited.length - readFiles
+  const notes = beyond > 0 ? { file: `${beyond} more changed files were not read` } : {}
+  return { index, file: await readFilesOf(repository.root, edited.slice(0, readFiles)), notes }
+}
+
+const readConfig = async (repository: Repository, commonDir: string): Promise<Record<string, string>> => {
+  const args = ['config', '--file', join(commonDir, 'config'), '--no-includes', '--list', '-z']
+  const values = new Map<string, string[]>()
+  for (const line of fieldsOf((await git(args, inRepository(repository))).stdout)) {
+    const [key = '', ...value] = line.split('\n')
+    values.set(key, [...(values.get(key) ?? []), value.join('\n')])
+  }
+  return Object.fromEntries([...values].map(([key, all]) => [key, digestOf(all.join('\0'))]))
+}
+
+const readHooks = async (commonDir: string): Promise<Record<string, string>> => {
+  const folder = join(commonDir, 'hooks')
+  const names = await readdir(folder).catch(() => [])
+  return readFilesOf(
+    folder,
+    names.filter((name) => !name.endsWith('.sample')),
+  )
+}
+
+/** A part that cannot be read is empty on this side; `notes` tells the comparison to leave it out. */
+const orNote = async <T>(read: Promise<T>, none: T): Promise<{ value: T; note?: string }> => {
+  try {
+    return { value: await read }
+  } catch (error) {
+    return { value: none, note: messageOf(error) }
+  }
+}
+
+const nothing = (): CheckoutState => ({ index: {}, file: {}, config: {}, hook: {}, notes: {} })
+
+export const readCheckout = async (repository: Repository): Promise<CheckoutState> => {
+  const { commonDir } = repository
+  if (commonDir === null || repository.url !== undefined) return nothing()
+  const { index, file, notes } = nothing()
+  const [status, config, hook] = await Promise.all([
+    orNote(readStatus(repository), { index, file, notes }),
+    orNote(readConfig(repository, commonDir), {}),
+    orNote(readHooks(commonDir), {}),
+  ])
+  return {
+    ...status.value,
+    config: config.value,
+    hook: hook.value,
+    notes: {
+      ...status.value.notes,
+      ...(status.note === undefined ? {} : { index: status.note, file: status.note }),
+      ...(config.note === undefined ? {} : { config: config.note }),
+      ...(hook.note === undefined ? {} : { hook: hook.note }),
+    },
+  }
+}
+
+/**
+ * After a commit of an agent in the checkout was taken off its branch: what it staged goes back as well. Files of the working tree only
+ * where git can prove that nothing of the owner is lost; otherwise they stay as they are.
+ */
+export const restoreIndex = async (
+  repository: Repository,
+  request: { ref: string; from: string; to: string; ownersPaths: readonly string[] },
+): Promise<'done' | 'files-left' | 'left'> => {
+  const place = { cwd: repository.root, okCodes: [0, 1, 128] }
+  const head = await git(['symbolic-ref', '--quiet', 'HEAD'], { ...inRepository(repository), okCodes: [0, 1, 128] })
+  if (head.stdout.trim() !== request.ref) return 'done'
+  const args = ['diff-tree', '-r', '-z', '--no-renames', '--name-status', request.to, request.from]
+  const fields = fieldsOf((await git(args, inRepository(repository))).stdout)
+  const paths = new Set(fields.filter((_path, at) => at % 2 === 1))
+  const staged = await git(['diff-index', '--cached', '-z', '--name-only', request.to], inRepository(repository))
+  // A bare move of the branch leaves the index as it was.
+  if (!fieldsOf(staged.stdout).some((path) => paths.has(path))) return 'done'
+  if (request.ownersPaths.some((path) => paths.has(path))) return 'left'
+  // A file that the commit added may have been an untracked file of the owner: it stays, untracked again.
+  const added = fields.some((status, at) => at % 2 === 0 && status === 'A')
+  if (!added) {
+    const both = await gitInCheckout(['read-tree', '-m', '-u', request.from, request.to], place)
+    if (both.code === 0) return 'done'
+  }
+  const { code } = await gitInCheckout(['read-tree', '-m', request.from, request.to], place)
+  return code === 0 ? 'files-left' : 'left'
+}
