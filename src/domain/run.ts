@@ -76,8 +76,8 @@ export interface CheckResult {
   excused?: Excuse
   /** How the same command ends on the base commit; absent where that was not tried. */
   baseline?: string
-  /** How many tests it ran and skipped; absent where no runner counted. */
-  tests?: { ran: number; skipped: number }
+  /** How many tests it ran and skipped, and how many of them failed if any did; absent where no runner counted. */
+  tests?: { ran: number; skipped: number; failed?: number }
 }
 
 /** Why a failed check does not block. Every view of the verdict lists it. */

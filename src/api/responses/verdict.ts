@@ -27,7 +27,7 @@ export const verdict = z.strictObject({
         })
         .exactOptional(),
       baseline: text.exactOptional(),
-      tests: z.strictObject({ ran: count, skipped: count }).exactOptional(),
+      tests: z.strictObject({ ran: count, skipped: count, failed: count.exactOptional() }).exactOptional(),
     }),
   ),
   dropped: z.array(z.strictObject({ command: text, reason: text, by: text.exactOptional() })),

@@ -40,6 +40,14 @@ const instrumentsOnly = facts({
   changedTests: [],
 })
 
+test('checks that end well although a test failed prove nothing, unless the base does the same', () => {
+  const failing = { ...subjectOnly, work: { count: { ran: 3, skipped: 0, failed: 1 } } }
+  expect(decide(failing, { base: red('adds') })).toMatchObject({ kind: 'own changes', files: ['src/a.js'] })
+  expect(decide(failing, { base: green })).toMatchObject({ kind: 'own changes' })
+  const same = { ...green, count: { ran: 3, skipped: 0, failed: 1 } }
+  expect(decide(failing, { base: same, broken: red() })).toMatchObject({ kind: 'proved' })
+})
+
 test('new tests that fail without the work prove it', () => {
   const proof = decide(facts(), { 'old instruments': green, 'old subject': red('adds', 'subtracts') })
   expect(proof).toMatchObject({ kind: 'proved', tests: ['adds', 'subtracts'], ran: ['old instruments', 'old subject'] })
