@@ -73,12 +73,35 @@ const refuse = async (folder: string): Promise<Repository> => {
   throw new AppError('REPOSITORY_STATE', `git cannot open the repository of ${folder}: ${stderr.trim().slice(0, 500)}`)
 }
 
+/** Each of these is a start of git, so they are asked for together; a path with a line break in it makes them ask one by one. */
+const placesOf = async (
+  folder: string,
+): Promise<{ bare: string; common: string | null; top: string | null } | null> => {
+  const together = await ask(folder, ['rev-parse', '--is-bare-repository', '--git-common-dir', '--show-toplevel'])
+  const [bare, common, top, ...more] = together?.split('\n') ?? []
+  if (bare !== undefined && common !== undefined && top !== undefined && more.length === 0) return { bare, common, top }
+  const isBare = await ask(folder, ['rev-parse', '--is-bare-repository'])
+  if (isBare === null) return null
+  return {
+    bare: isBare,
+    common: await ask(folder, ['rev-parse', '--git-common-dir']),
+    top: await ask(folder, ['rev-parse', '--show-toplevel']),
+  }
+}
+
+/** Both are null before the first commit. */
+const headOf = async (folder: string): Promise<{ branch: string | null; head: string | null }> => {
+  const found = await ask(folder, ['rev-parse', 'HEAD^{commit}', '--symbolic-full-name', 'HEAD'])
+  const [head = null, name = ''] = found?.split('\n') ?? []
+  return { head, branch: name.startsWith('refs/heads/') ? name.slice('refs/heads/'.length) : null }
+}
+
 /** Opens the repository that contains `path` (also from a sub-folder or a linked worktree), else the plain folder itself. */
 export const openRepository = async (path: string): Promise<Repository> => {
   const folder = await folderOf(path)
-  const bare = await ask(folder, ['rev-parse', '--is-bare-repository'])
-  if (bare === null) return refuse(folder)
-  const top = await ask(folder, ['rev-parse', '--show-toplevel'])
+  const places = await placesOf(folder)
+  if (places === null) return refuse(folder)
+  const { bare, common, top } = places
   if (bare === 'true' || top === null || top === '') {
     throw new AppError('NOT_A_REPOSITORY', `${folder} is a bare repository or lies inside .git; give a checkout of it`)
   }
@@ -89,12 +112,8 @@ export const openRepository = async (path: string): Promise<Repository> => {
       `The files of the repository of ${folder} are in ${root} (core.worktree); start from there`,
     )
   }
-  const common = await ask(folder, ['rev-parse', '--git-common-dir'])
   const commonDir = await realpath(resolve(folder, common ?? '.git'))
-  const branch = await ask(folder, ['symbolic-ref', '--quiet', 'HEAD'])
-  const head = await ask(folder, ['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])
-  const shortBranch = branch?.startsWith('refs/heads/') && head !== null ? branch.slice('refs/heads/'.length) : null
-  return { root, commonDir, id: repositoryId({ commonDir, root }), branch: shortBranch, head }
+  return { root, commonDir, id: repositoryId({ commonDir, root }), ...(await headOf(folder)) }
 }
 
 /** Hash function of the repository's objects. A clone or shadow that shares objects must use the same. */

@@ -1,6 +1,6 @@
 /**
  * kill -9 of the engine at every named crash point and at random moments, then a restart: nothing acknowledged is lost,
- * nothing runs or lands twice, nothing is left behind. CHAOS_ROUNDS, CHAOS_RANDOM, CHAOS_SEED, CHAOS_REAL_EVERY and
+ * nothing runs or lands twice, nothing is left behind. CHAOS_ROUNDS, CHAOS_RANDOM, CHAOS_KILLS, CHAOS_SEED, CHAOS_REAL_EVERY and
  * CHAOS_STORE=postgres set the form; the log ends with a table of point, rounds and seed.
  */
 import { rmSync } from 'node:fs'

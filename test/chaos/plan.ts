@@ -7,6 +7,8 @@ import { crashPoints, type CrashPoint } from '../../src/runtime/core/context.ts'
 export interface Settings {
   roundsPerPoint: number
   randomRounds: number
+  /** Kills at points in one world at most. */
+  killsPerWorld: number
   seed: number
   /** In every n-th round a real CLI is in the middle of a tool call; 0 = never. */
   realEvery: number
@@ -18,10 +20,11 @@ export interface Settings {
 
 const numberOf = (text: string | undefined, standard: number): number => (text === undefined ? standard : Number(text))
 
-/** Defaults are the form of CI, with one real CLI; the long form is CHAOS_ROUNDS=5 CHAOS_RANDOM=30 CHAOS_REAL_EVERY=3. */
+/** Defaults are the form of CI, with one real CLI; the long form is CHAOS_ROUNDS=5 CHAOS_RANDOM=30 CHAOS_KILLS=1 CHAOS_REAL_EVERY=3. */
 export const settingsOf = (environment: NodeJS.ProcessEnv): Settings => ({
   roundsPerPoint: numberOf(environment.CHAOS_ROUNDS, 1),
   randomRounds: numberOf(environment.CHAOS_RANDOM, 2),
+  killsPerWorld: numberOf(environment.CHAOS_KILLS, 3),
   seed: numberOf(environment.CHAOS_SEED, 20_261_121),
   realEvery: numberOf(environment.CHAOS_REAL_EVERY, 22),
   ...(environment.CHAOS_KIND === undefined ? {} : { kind: environment.CHAOS_KIND as Kind }),
@@ -127,30 +130,44 @@ interface PointRound extends Round {
   kill: { points: Kill[] }
 }
 
-/** Passed after a first kill for sure. */
-const isOfGoal = ({ kill }: PointRound): boolean =>
-  kill.points.every(({ point }) => point.startsWith('goal-') && point !== 'goal-created')
-
 const nameOf = ({ kill, kind, real }: Omit<PointRound, 'name'>): string =>
   `${kill.points.map(({ point, pass }) => `${point} pass ${pass}`).join(', then ')}, ${kind}${real === null ? '' : `, ${real}`}`
 
+/** Not every task passes these, so after a kill there the other tasks may be past any later point. */
+const ofSomeTasks = new Set<CrashPoint>(['recovery-intended'])
+
+const orderOf = ({ kill }: PointRound): number => crashPoints.indexOf((kill.points[0] as Kill).point)
+
 /**
- * One world for two kills: a point of a task, then one of the goal in a world of the same kind. Where the user's branch moves, the first
- * kill is in the first pass: it moves when a task is done, and the goal may then pass its points before all tasks are.
+ * One world for several kills, because most of a round's time is its world. The points of a world come in the order in which a task and
+ * its goal pass them, and all kills but the last are in the first pass: then nothing has passed the next point yet.
  */
-const shared = (rounds: readonly PointRound[]): PointRound[] => {
-  const left = rounds.filter((round) => !isOfGoal(round))
-  return rounds
-    .filter(isOfGoal)
-    .map((last) => {
-      const at = left.findIndex(({ kind, real }) => kind === last.kind && real === null && last.real === null)
-      const [first] = at === -1 ? [] : left.splice(at, 1)
-      if (first === undefined) return last
-      const before = first.kill.points.map((kill) => (last.kind === 'moved' ? { ...kill, pass: 1 } : kill))
-      const round = { ...last, kill: { points: [...before, ...last.kill.points] } }
+const chained = (rounds: readonly PointRound[], most: number): PointRound[] => {
+  const alone = rounds.filter(({ real }) => real !== null)
+  const chains = [...Map.groupBy(rounds, ({ kind }) => kind).values()].flatMap((ofKind) => {
+    const inOrder = ofKind.filter(({ real }) => real === null).toSorted((a, b) => orderOf(a) - orderOf(b))
+    const size = Math.ceil(inOrder.length / most)
+    return Array.from({ length: size }, (_value, at) => inOrder.filter((_round, index) => index % size === at))
+  })
+  const made = chains.flatMap((chain) => {
+    const end = chain.findIndex((round, at) => {
+      const next = chain[at + 1]
+      return (
+        round.kill.points.some(({ point }) => ofSomeTasks.has(point)) ||
+        (next !== undefined && orderOf(next) === orderOf(round))
+      )
+    })
+    return end === -1 || end === chain.length - 1 ? [chain] : [chain.slice(0, end + 1), chain.slice(end + 1)]
+  })
+  return made
+    .map((chain) => {
+      const points = chain.flatMap(({ kill }) => kill.points)
+      const last = chain.at(-1) as PointRound
+      const first = points.slice(0, -1).map((kill) => ({ ...kill, pass: 1 }))
+      const round = { ...last, kill: { points: [...first, ...points.slice(-1)] } }
       return { ...round, name: nameOf(round) }
     })
-    .concat(left)
+    .concat(alone)
 }
 
 export const pointRounds = (settings: Settings): PointRound[] => {
@@ -171,7 +188,7 @@ export const pointRounds = (settings: Settings): PointRound[] => {
       return { ...made, name: nameOf(made) }
     }),
   )
-  return shared(rounds)
+  return chained(rounds, settings.killsPerWorld)
 }
 
 const longestDelayMs = 9_000

@@ -12,9 +12,9 @@ import { dice } from './plan.ts'
 import { closeScene, finishRound, look, openScene, post, start, untilOver, type Scene } from './rounds.ts'
 import { goals, hasEnded, makeTemplate, pollMs, until, type EngineProcess, type World } from './world.ts'
 
-const rounds = Number(process.env.CHAOS_SERVER_ROUNDS ?? '4')
+const rounds = Number(process.env.CHAOS_SERVER_ROUNDS ?? '2')
 const seed = Number(process.env.CHAOS_SEED ?? '20261127')
-const victims = ['postmaster', 'backend', 'server', 'everything'] as const
+const victims = ['postmaster', 'everything', 'backend', 'server'] as const
 type Victim = (typeof victims)[number]
 
 let template = ''

@@ -26,6 +26,7 @@ import {
   untilReady,
   type EngineProcess,
 } from './world.ts'
+import { isLongForm } from '../support/form.ts'
 
 let template = ''
 let scene: Scene | undefined
@@ -78,29 +79,37 @@ test('an agent whose engine never returns ends by itself, and its task is tried 
   expect(await finishRound(here, second, false)).toEqual([])
 })
 
-test('a goal that is paused while its gate opens, and an engine killed before it noted that: the agent is not left behind', async () => {
-  const here = await open()
-  const mark = join(here.world.root, 'killed')
-  const first = await start(here, { CHAOS_POINT: 'gate-open', CHAOS_PASS: '1', CHAOS_MARK: mark, CHAOS_ARM: template })
-  await post(here, goalFor('hold'))
-  const run = await noted(here, 'start')
-  await first.ended
-  expect(existsSync(mark)).toBe(true)
-  const store = await openStore({ stateDir: here.world.stateDir, environment: here.world.environment })
-  await store.query(sql`update goal set state = 'paused', version = version + 1`)
-  await store.close()
-  const second = await start(here)
-  await until('the agent is taken up', async () => (await runsOf(here)).some(({ phase }) => phase === 'supervise'))
-  expect(livingOf(here.world).length).toBeGreaterThan(0)
-  release(here)
-  await ask(here.world, 'POST', '/resume', { goal: null })
-  await untilOver(here, second)
-  expect((await runsOf(here)).map(({ id, state }) => [id, state])).toEqual([[run, 'success']])
-  expect(notesOf(here.world).filter(({ event }) => event === 'start')).toHaveLength(1)
-  expect(await finishRound(here, second, false)).toEqual([])
-})
+test.runIf(isLongForm)(
+  'a goal that is paused while its gate opens, and an engine killed before it noted that: the agent is not left behind',
+  async () => {
+    const here = await open()
+    const mark = join(here.world.root, 'killed')
+    const first = await start(here, {
+      CHAOS_POINT: 'gate-open',
+      CHAOS_PASS: '1',
+      CHAOS_MARK: mark,
+      CHAOS_ARM: template,
+    })
+    await post(here, goalFor('hold'))
+    const run = await noted(here, 'start')
+    await first.ended
+    expect(existsSync(mark)).toBe(true)
+    const store = await openStore({ stateDir: here.world.stateDir, environment: here.world.environment })
+    await store.query(sql`update goal set state = 'paused', version = version + 1`)
+    await store.close()
+    const second = await start(here)
+    await until('the agent is taken up', async () => (await runsOf(here)).some(({ phase }) => phase === 'supervise'))
+    expect(livingOf(here.world).length).toBeGreaterThan(0)
+    release(here)
+    await ask(here.world, 'POST', '/resume', { goal: null })
+    await untilOver(here, second)
+    expect((await runsOf(here)).map(({ id, state }) => [id, state])).toEqual([[run, 'success']])
+    expect(notesOf(here.world).filter(({ event }) => event === 'start')).toHaveLength(1)
+    expect(await finishRound(here, second, false)).toEqual([])
+  },
+)
 
-test('an agent that ended while no engine was there is settled from its files', async () => {
+test.runIf(isLongForm)('an agent that ended while no engine was there is settled from its files', async () => {
   const here = await open()
   const first = await start(here)
   await post(here, goalFor('hold'))
@@ -147,7 +156,7 @@ test('a killed shim takes its agent with it and the task is tried again', async 
   expect(await finishRound(here, engine, false)).toEqual([])
 })
 
-test('a shim that is killed while no engine is there leaves no agent and no stuck task', async () => {
+test.runIf(isLongForm)('a shim that is killed while no engine is there leaves no agent and no stuck task', async () => {
   const here = await open()
   const first = await start(here)
   await post(here, goalFor('hold'))
@@ -162,20 +171,23 @@ test('a shim that is killed while no engine is there leaves no agent and no stuc
   expect(await finishRound(here, second, false)).toEqual([])
 })
 
-test('a correction whose launch was lost is given again and not counted as without effect', async () => {
-  const here = await open()
-  const engine = await start(here)
-  await post(here, goalFor('grant'))
-  const run = await noted(here, 'granted')
-  process.kill(shimOf(launchDir(here, run, 2)).pid, 'SIGKILL')
-  await until(
-    'the directory is granted again',
-    () => notesOf(here.world).filter(({ event }) => event === 'granted').length === 2,
-  )
-  release(here)
-  await untilOver(here, engine)
-  expect(await finishRound(here, engine, false)).toEqual([])
-})
+test.runIf(isLongForm)(
+  'a correction whose launch was lost is given again and not counted as without effect',
+  async () => {
+    const here = await open()
+    const engine = await start(here)
+    await post(here, goalFor('grant'))
+    const run = await noted(here, 'granted')
+    process.kill(shimOf(launchDir(here, run, 2)).pid, 'SIGKILL')
+    await until(
+      'the directory is granted again',
+      () => notesOf(here.world).filter(({ event }) => event === 'granted').length === 2,
+    )
+    release(here)
+    await untilOver(here, engine)
+    expect(await finishRound(here, engine, false)).toEqual([])
+  },
+)
 
 test('engine and parent killed together: the next "up" takes the agent over', async () => {
   const here = await open()
@@ -219,7 +231,7 @@ test('a killed engine is started again by its parent', async () => {
   expect(await finishRound(here, parent, false)).toEqual([])
 })
 
-test('a second engine is refused while the first one lives, and changes nothing', async () => {
+test.runIf(isLongForm)('a second engine is refused while the first one lives, and changes nothing', async () => {
   const here = await open()
   const engine = await start(here)
   await post(here, goalFor('alpha'))
@@ -234,29 +246,32 @@ test('a second engine is refused while the first one lives, and changes nothing'
   expect(await finishRound(here, engine, true)).toEqual([])
 })
 
-test.each(['goals', 'tasks'])('a cancel that a crash cut short is finished by the next engine (%s)', async (kind) => {
-  const here = await open()
-  const first = await start(here)
-  const goal = await post(here, goalFor('stubborn', 'alpha'))
-  const run = await noted(here, 'start')
-  const task = (await runsOf(here))[0]!.taskId
-  const answer = ask<Goal>(here.world, 'POST', `/${kind}/${kind === 'goals' ? goal : task}/cancel`)
-  await until('the agent is asked to stop', () => existsSync(join(launchDir(here, run), 'stop.json')))
-  await kill(first)
-  expect(await answer).toBeUndefined()
-  const second = await start(here)
-  // The goal ends in the pass after its last task did.
-  const over = new Set(['cancelled', 'failed'])
-  await until('every task is cancelled and the goal has ended', async () => {
-    const status = await look(here)
-    return (
-      status?.goals.every(
-        ({ state, tasks }) => over.has(state) && tasks.every(({ place }) => place === 'cancelled'),
-      ) === true
-    )
-  })
-  expect(await finishRound(here, second, false)).toEqual([])
-})
+test.each(isLongForm ? ['goals', 'tasks'] : ['goals'])(
+  'a cancel that a crash cut short is finished by the next engine (%s)',
+  async (kind) => {
+    const here = await open()
+    const first = await start(here)
+    const goal = await post(here, goalFor('stubborn', 'alpha'))
+    const run = await noted(here, 'start')
+    const task = (await runsOf(here))[0]!.taskId
+    const answer = ask<Goal>(here.world, 'POST', `/${kind}/${kind === 'goals' ? goal : task}/cancel`)
+    await until('the agent is asked to stop', () => existsSync(join(launchDir(here, run), 'stop.json')))
+    await kill(first)
+    expect(await answer).toBeUndefined()
+    const second = await start(here)
+    // The goal ends in the pass after its last task did.
+    const over = new Set(['cancelled', 'failed'])
+    await until('every task is cancelled and the goal has ended', async () => {
+      const status = await look(here)
+      return (
+        status?.goals.every(
+          ({ state, tasks }) => over.has(state) && tasks.every(({ place }) => place === 'cancelled'),
+        ) === true
+      )
+    })
+    expect(await finishRound(here, second, false)).toEqual([])
+  },
+)
 
 test('a launch folder that was begun again belongs to one shim only', async () => {
   const root = mkdtempSync(join(tmpdir(), 'unstuck-chaos-shim-'))

@@ -29,6 +29,7 @@ import { openPostgres } from '../../src/store/postgres.ts'
 import { parseDatabaseUrl } from '../../src/store/postgres-location.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { openTestDatabase, type TestDatabase } from '../support/test-db.ts'
+import { isLongForm } from '../support/form.ts'
 
 const tasks = Number(process.env.ENGINES_TASKS ?? '20')
 const deadlineMs = Math.max(150_000, tasks * 15_000)
@@ -319,23 +320,26 @@ describe('two engines on one store', () => {
     expect(await events(world.db, 'run.stop_asked')).toHaveLength(1)
   })
 
-  it('one that drains ends what it has begun and claims nothing more; the other goes on', async () => {
-    const world = await openWorld({ maxParallel: 1 })
-    const [a, b] = [await world.start('a'), await world.start('b')]
-    writeFileSync(join(world.top, 'hold'), '')
-    const goal = await newGoal(a, 4)
-    await waitFor('both are at work', async () => (await countOf(world.db, `run where phase = 'supervise'`)) === 2)
-    expect(await b.call('POST', '/drain')).toEqual({ draining: true, running: 1 })
-    expect(await b.call('GET', '/health')).toMatchObject({ draining: true })
-    rmSync(join(world.top, 'hold'))
-    if (b.child.exitCode === null) await once(b.child, 'exit')
-    expect(b.child.exitCode).toBe(0)
-    expect(await countOf(world.db, `run where agent_id like '${b.id}-%'`)).toBe(1)
-    expect(await countOf(world.db, `run where agent_id like '${b.id}-%' and state = 'success'`)).toBe(1)
-    await waitFor('the goal is ready', isReady(world.db, goal))
-    await mergedOnce(world, goal, 4)
-    expect((await listEngines(world.db)).find(({ id }) => id === b.id)?.state).toBe('offline')
-  })
+  it.runIf(isLongForm)(
+    'one that drains ends what it has begun and claims nothing more; the other goes on',
+    async () => {
+      const world = await openWorld({ maxParallel: 1 })
+      const [a, b] = [await world.start('a'), await world.start('b')]
+      writeFileSync(join(world.top, 'hold'), '')
+      const goal = await newGoal(a, 4)
+      await waitFor('both are at work', async () => (await countOf(world.db, `run where phase = 'supervise'`)) === 2)
+      expect(await b.call('POST', '/drain')).toEqual({ draining: true, running: 1 })
+      expect(await b.call('GET', '/health')).toMatchObject({ draining: true })
+      rmSync(join(world.top, 'hold'))
+      if (b.child.exitCode === null) await once(b.child, 'exit')
+      expect(b.child.exitCode).toBe(0)
+      expect(await countOf(world.db, `run where agent_id like '${b.id}-%'`)).toBe(1)
+      expect(await countOf(world.db, `run where agent_id like '${b.id}-%' and state = 'success'`)).toBe(1)
+      await waitFor('the goal is ready', isReady(world.db, goal))
+      await mergedOnce(world, goal, 4)
+      expect((await listEngines(world.db)).find(({ id }) => id === b.id)?.state).toBe('offline')
+    },
+  )
   const overtaken = async (world: World) => {
     const [a, b] = [
       await world.start('a', 'control'),
@@ -347,7 +351,7 @@ describe('two engines on one store', () => {
     return { b, goal }
   }
 
-  it('one that was overtaken at the hand-over drops its ref when it wakes up', async () => {
+  it.runIf(isLongForm)('one that was overtaken at the hand-over drops its ref when it wakes up', async () => {
     const world = await openWorld({ maxParallel: 1 })
     const { b, goal } = await overtaken(world)
     // Its next run must not end the goal, which would drop the ref as well.
@@ -360,7 +364,7 @@ describe('two engines on one store', () => {
     await mergedOnce(world, goal, 1)
   })
 
-  it('what one handed over before it died is gone when the goal is ready', async () => {
+  it.runIf(isLongForm)('what one handed over before it died is gone when the goal is ready', async () => {
     const world = await openWorld({ maxParallel: 1 })
     const { b, goal } = await overtaken(world)
     b.child.kill('SIGKILL')
@@ -368,7 +372,7 @@ describe('two engines on one store', () => {
     await waitFor('the goal is ready', isReady(world.db, goal))
     await mergedOnce(world, goal, 1)
   })
-  it('what one killed after a merge had still to put away is gone when it leads again', async () => {
+  it.runIf(isLongForm)('what one killed after a merge had still to put away is gone when it leads again', async () => {
     const world = await openWorld({ maxParallel: 1 })
     const a = await world.start('a', '', { CHAOS_POINT: 'merge-recorded' })
     // The second task holds the goal open: its end would put everything away as well.

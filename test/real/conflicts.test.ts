@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import type { ScriptInput } from '../../sim/script.ts'
 import { openUser, until, type Printed, type User } from './user.ts'
+import { isLongForm } from '../support/form.ts'
 
 type Conversation = ScriptInput['conversations'][number]
 
@@ -89,61 +90,68 @@ const expectInOrder = (story: string, texts: string[]): void => {
 const allHeld = ({ sim }: User): boolean =>
   players.every(({ name }) => sim.requests().some((entry) => entry.conversation === name && entry.step === 2))
 
-test('ten tasks that change the same lines all land, and explain tells how each conflict was solved', async () => {
-  user = await openUser(conversations)
-  const { root, git, unstuck } = user
-  user.configure({
-    ...{ maxParallel: players.length, stall: { silenceSeconds: 600 } },
-    requeue: { inPlaceLimit: 0, reworkDepth: 1, blockedSeconds: 1, failedSeconds: 1 },
-  })
-  putUnderGit(user)
-  const start = git('rev-parse', 'main')
-  const running = unstuck('run', writeTasks(user), '--merge', '--json')
-  const asked = user
-  await until('every agent has changed the file', () => allHeld(asked), 400)
-  writeFileSync(goIn(root, 'most'), '')
-  const merged = () => git('log', '--format=%s', '--branches=unstuck/goal/*').includes(titleOf('change-'))
-  await until('the first task is merged', merged, 200)
-  writeFileSync(goIn(root, careless), '')
-  const ended = await running
-  expect(ended).toMatchObject({ code: 0, stderr: '' })
-  const { goal } = JSON.parse(ended.stdout.trim().split('\n').at(-1) ?? '') as Printed
-  const events = await user.events(goal.id)
-  const tasks = goal.tasks as Printed[]
-  const stories = new Map<string, string>()
-  for (const { id, title } of tasks) stories.set(title, (await unstuck('explain', id)).stdout)
+test.runIf(isLongForm)(
+  'ten tasks that change the same lines all land, and explain tells how each conflict was solved',
+  async () => {
+    user = await openUser(conversations)
+    const { root, git, unstuck } = user
+    user.configure({
+      ...{ maxParallel: players.length, stall: { silenceSeconds: 600 } },
+      requeue: { inPlaceLimit: 0, reworkDepth: 1, blockedSeconds: 1, failedSeconds: 1 },
+    })
+    putUnderGit(user)
+    const start = git('rev-parse', 'main')
+    const running = unstuck('run', writeTasks(user), '--merge', '--json')
+    const asked = user
+    await until('every agent has changed the file', () => allHeld(asked), 400)
+    writeFileSync(goIn(root, 'most'), '')
+    const merged = () => git('log', '--format=%s', '--branches=unstuck/goal/*').includes(titleOf('change-'))
+    await until('the first task is merged', merged, 200)
+    writeFileSync(goIn(root, careless), '')
+    const ended = await running
+    expect(ended).toMatchObject({ code: 0, stderr: '' })
+    const { goal } = JSON.parse(ended.stdout.trim().split('\n').at(-1) ?? '') as Printed
+    const events = await user.events(goal.id)
+    const tasks = goal.tasks as Printed[]
+    const stories = new Map<string, string>()
+    for (const { id, title } of tasks) stories.set(title, (await unstuck('explain', id)).stdout)
 
-  expect(events.filter(({ type }) => type === 'escalation.opened').map(({ payload }) => payload)).toEqual([])
-  expect(goal).toMatchObject({ state: 'done' })
-  const lines = git('show', 'main:CHANGES.md').split('\n')
-  expect(lines.slice(1, -2).sort()).toEqual(players.map(({ name }) => lineOf(name)).sort())
-  expect([...lines.slice(0, 1), ...lines.slice(-2)]).toEqual(['# Changes', '', 'The end.'])
-  expect(git('rev-list', '--merges', 'main')).toBe('')
-  expect(git('log', '-p', '--format=', `${start}..main`)).not.toMatch(/^\+(?:<{7}|={7}|>{7})/m)
+    expect(events.filter(({ type }) => type === 'escalation.opened').map(({ payload }) => payload)).toEqual([])
+    expect(goal).toMatchObject({ state: 'done' })
+    const lines = git('show', 'main:CHANGES.md').split('\n')
+    expect(lines.slice(1, -2).sort()).toEqual(players.map(({ name }) => lineOf(name)).sort())
+    expect([...lines.slice(0, 1), ...lines.slice(-2)]).toEqual(['# Changes', '', 'The end.'])
+    expect(git('rev-list', '--merges', 'main')).toBe('')
+    expect(git('log', '-p', '--format=', `${start}..main`)).not.toMatch(/^\+(?:<{7}|={7}|>{7})/m)
 
-  const solved = tasks.slice(0, players.length).filter(({ supersededBy }) => supersededBy !== null)
-  // All but the first one conflict, and all of these but one are solved.
-  expect(solved).toHaveLength(players.length - 2)
-  for (const { title, supersededBy } of solved) {
-    const fix = tasks.find(({ id }) => id === supersededBy) as Printed
-    expect(fix.title).toMatch(new RegExp(`^\\[AutoFix-Conflict\\] PR #\\d+: ${title}$`))
-    const told = [
-      'problem: conflicting paths: CHANGES.md; Unstuck had a new task solve the conflict',
-      `task ${fix.number} solves the conflict in a workspace that has both sides`,
-      `the recovery worked: task ${fix.number} corrected the work, and it was merged`,
-      `the task ended because task ${fix.number} continues its work`,
-    ]
-    expectInOrder(stories.get(title) ?? '', told)
-    expectInOrder(stories.get(fix.title) ?? '', ['the attempt succeeded', 'the work was merged as', 'the task is done'])
-  }
-  const left = tasks.find(({ title }) => title.endsWith(`: ${titleOf(careless)}`)) as Printed
-  expectInOrder(stories.get(left.title) ?? '', [
-    ...['conflict markers are left in CHANGES.md; Unstuck sent the failure back to the agent', '(launch 3)'],
-    ...['the recovery did not help: conflict markers are still in CHANGES.md', 'it did not solve the conflict'],
-  ])
-  expectInOrder(stories.get(titleOf(careless)) ?? '', [
-    ...[`task ${left.number} solves the conflict`, `task ${left.number} ended without a result`],
-    ...['the task is done again on the newer base', 'attempt 2 started', 'the recovery worked: merged as'],
-  ])
-  expect(await user.leave()).toEqual([])
-})
+    const solved = tasks.slice(0, players.length).filter(({ supersededBy }) => supersededBy !== null)
+    // All but the first one conflict, and all of these but one are solved.
+    expect(solved).toHaveLength(players.length - 2)
+    for (const { title, supersededBy } of solved) {
+      const fix = tasks.find(({ id }) => id === supersededBy) as Printed
+      expect(fix.title).toMatch(new RegExp(`^\\[AutoFix-Conflict\\] PR #\\d+: ${title}$`))
+      const told = [
+        'problem: conflicting paths: CHANGES.md; Unstuck had a new task solve the conflict',
+        `task ${fix.number} solves the conflict in a workspace that has both sides`,
+        `the recovery worked: task ${fix.number} corrected the work, and it was merged`,
+        `the task ended because task ${fix.number} continues its work`,
+      ]
+      expectInOrder(stories.get(title) ?? '', told)
+      expectInOrder(stories.get(fix.title) ?? '', [
+        'the attempt succeeded',
+        'the work was merged as',
+        'the task is done',
+      ])
+    }
+    const left = tasks.find(({ title }) => title.endsWith(`: ${titleOf(careless)}`)) as Printed
+    expectInOrder(stories.get(left.title) ?? '', [
+      ...['conflict markers are left in CHANGES.md; Unstuck sent the failure back to the agent', '(launch 3)'],
+      ...['the recovery did not help: conflict markers are still in CHANGES.md', 'it did not solve the conflict'],
+    ])
+    expectInOrder(stories.get(titleOf(careless)) ?? '', [
+      ...[`task ${left.number} solves the conflict`, `task ${left.number} ended without a result`],
+      ...['the task is done again on the newer base', 'attempt 2 started', 'the recovery worked: merged as'],
+    ])
+    expect(await user.leave()).toEqual([])
+  },
+)

@@ -9,6 +9,7 @@ import { afterEach, expect, test } from 'vitest'
 import type { CliName } from '../../scripts/install-clis.ts'
 import type { ScriptInput } from '../../sim/script.ts'
 import { openUser, type EndedCommand, type Printed, type User } from './user.ts'
+import { isLongForm } from '../support/form.ts'
 
 type Conversation = ScriptInput['conversations'][number]
 type Steps = Conversation['steps']
@@ -136,47 +137,52 @@ const discarded = async (asked: User, taskId: string, name: string): Promise<str
   return readFileSync(join(folder, strayOf(name)), 'utf8')
 }
 
-test('a model allows, discards, denies, or tries to leave the fence: what lands is what its answer permits', async () => {
-  user = await openUser(() => conversations(players))
-  user.configure({ maxParallel: 3, policyRecovery: { useLlm: true } })
-  putUnderGit(
-    user,
-    players.map(({ name }) => name),
-  )
-  const goal = goalOf(await user.unstuck('run', writeTasks(user, players), '--merge', '--json'))
-  const events = await user.events(goal.id)
-  expect(events.filter(({ type }) => type === 'escalation.opened').map(({ payload }) => payload)).toEqual([])
-  expect(goal.state).toBe('done')
-  for (const cli of clis) {
-    const taskOf = (name: string): string =>
-      goal.tasks.find(({ title }: Printed) => title === titleOf(`${name}-${cli}`)).id as string
-    const of = (name: string, type: string): Printed[] =>
-      events.filter((event) => event.taskId === taskOf(name) && event.type === type).map(({ payload }) => payload)
-    const names = Object.keys(cases)
-    const landed = names.map((name) => [name, user?.git('ls-tree', '--name-only', 'main', strayOf(`${name}-${cli}`))])
-    expect(landed).toEqual(names.map((name) => [name, name === 'allow' ? strayOf(`allow-${cli}`) : '']))
-    for (const name of names) expect(user.git('show', `main:src/${name}-${cli}.js`)).toBe('module.exports = 42')
-    expect(of('allow', 'task.policy_recovery_decided')).toMatchObject([
-      { harness: cli, counts: { allow: 1, discard: 0, deny: 0 }, decisions: [{ path: strayOf(`allow-${cli}`) }] },
-    ])
-    expect(of('allow', 'policy.granted')).toMatchObject([{ path: strayOf(`allow-${cli}`), scope: 'run', by: 'model' }])
-    expect(of('allow', 'task.policy_recovery_applied')).toMatchObject([{ action: 'allow' }])
-    const allowed = strayOf(`allow-${cli}`)
-    const told = (await user.unstuck('explain', taskOf('allow'))).stdout
-    expect(told).toMatch(new RegExp(`${allowed} may be changed by run \\S+: the module needs it \\[model\\]`))
-    expect(of('discard', 'task.policy_recovery_applied')).toMatchObject([{ action: 'discard' }])
-    expect(of('deny', 'task.policy_recovery_denied')).toMatchObject([
-      { denied: [{ path: strayOf(`deny-${cli}`), reason: 'it belongs to another task' }] },
-    ])
-    expect(of('fence', 'task.policy_recovery_decided')).toMatchObject([
-      { counts: { allow: 0 }, refused: [{ path: '**' }, { path: 'package.json' }] },
-    ])
-    expect([...of('fence', 'policy.granted'), ...of('denied', 'policy.granted')]).toEqual([])
-    expect(of('denied', 'task.policy_recovery_decided')).toEqual([])
-    expect(await discarded(user, taskOf('discard'), `discard-${cli}`)).toBe(`by the agent of discard-${cli}\n`)
-  }
-  expect(await user.leave()).toEqual([])
-})
+test.runIf(isLongForm)(
+  'a model allows, discards, denies, or tries to leave the fence: what lands is what its answer permits',
+  async () => {
+    user = await openUser(() => conversations(players))
+    user.configure({ maxParallel: 3, policyRecovery: { useLlm: true } })
+    putUnderGit(
+      user,
+      players.map(({ name }) => name),
+    )
+    const goal = goalOf(await user.unstuck('run', writeTasks(user, players), '--merge', '--json'))
+    const events = await user.events(goal.id)
+    expect(events.filter(({ type }) => type === 'escalation.opened').map(({ payload }) => payload)).toEqual([])
+    expect(goal.state).toBe('done')
+    for (const cli of clis) {
+      const taskOf = (name: string): string =>
+        goal.tasks.find(({ title }: Printed) => title === titleOf(`${name}-${cli}`)).id as string
+      const of = (name: string, type: string): Printed[] =>
+        events.filter((event) => event.taskId === taskOf(name) && event.type === type).map(({ payload }) => payload)
+      const names = Object.keys(cases)
+      const landed = names.map((name) => [name, user?.git('ls-tree', '--name-only', 'main', strayOf(`${name}-${cli}`))])
+      expect(landed).toEqual(names.map((name) => [name, name === 'allow' ? strayOf(`allow-${cli}`) : '']))
+      for (const name of names) expect(user.git('show', `main:src/${name}-${cli}.js`)).toBe('module.exports = 42')
+      expect(of('allow', 'task.policy_recovery_decided')).toMatchObject([
+        { harness: cli, counts: { allow: 1, discard: 0, deny: 0 }, decisions: [{ path: strayOf(`allow-${cli}`) }] },
+      ])
+      expect(of('allow', 'policy.granted')).toMatchObject([
+        { path: strayOf(`allow-${cli}`), scope: 'run', by: 'model' },
+      ])
+      expect(of('allow', 'task.policy_recovery_applied')).toMatchObject([{ action: 'allow' }])
+      const allowed = strayOf(`allow-${cli}`)
+      const told = (await user.unstuck('explain', taskOf('allow'))).stdout
+      expect(told).toMatch(new RegExp(`${allowed} may be changed by run \\S+: the module needs it \\[model\\]`))
+      expect(of('discard', 'task.policy_recovery_applied')).toMatchObject([{ action: 'discard' }])
+      expect(of('deny', 'task.policy_recovery_denied')).toMatchObject([
+        { denied: [{ path: strayOf(`deny-${cli}`), reason: 'it belongs to another task' }] },
+      ])
+      expect(of('fence', 'task.policy_recovery_decided')).toMatchObject([
+        { counts: { allow: 0 }, refused: [{ path: '**' }, { path: 'package.json' }] },
+      ])
+      expect([...of('fence', 'policy.granted'), ...of('denied', 'policy.granted')]).toEqual([])
+      expect(of('denied', 'task.policy_recovery_decided')).toEqual([])
+      expect(await discarded(user, taskOf('discard'), `discard-${cli}`)).toBe(`by the agent of discard-${cli}\n`)
+    }
+    expect(await user.leave()).toEqual([])
+  },
+)
 
 test('an agent that keeps a denied file is told once, and then a person is asked', async () => {
   user = await openUser(() => conversations(stubborn))

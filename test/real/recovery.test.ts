@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { ScriptInput } from '../../sim/script.ts'
 import { openUser, until, type EndedCommand, type Printed, type User } from './user.ts'
+import { isLongForm } from '../support/form.ts'
 
 type Steps = ScriptInput['conversations'][number]['steps']
 
@@ -122,50 +123,56 @@ describe('Claude writes to a directory outside its workspace', () => {
     expect(await user!.leave()).toEqual([])
   })
 
-  test('not allowed: the goal is paused with one blocker, and goes on when the directory was allowed', async () => {
-    await open(steps)
+  test.runIf(isLongForm)(
+    'not allowed: the goal is paused with one blocker, and goes on when the directory was allowed',
+    async () => {
+      await open(steps)
+      putUnderGit(user!)
+      const outside = outsideOf(user!.root)
+      const ended = await user!.unstuck('run', writeTasks('claude', ['npm run check']), '--json')
+      expect(ended.code).toBe(3)
+      const goal = goalOf(ended)
+      expect(goal).toMatchObject({ state: 'paused', tasks: [{ status: 'blocked(awaiting_human)' }] })
+      const before = await user!.events(goal.id)
+      const text = `Persistent permission error for Claude on ${outside}. Manual intervention required.`
+      expect(ofType(before, 'blocker').map(({ payload }) => payload)).toEqual([
+        { text, details: expect.stringContaining(`add "${outside}" to allowedDirs`) },
+      ])
+      expect(ofType(before, 'recovery')).toEqual([])
+      expect(existsSync(join(outside, 'made.txt'))).toBe(false)
+
+      user!.configure({ allowedDirs: [outside] })
+      expect(await user!.unstuck('resume', goal.id)).toMatchObject({ code: 0 })
+      await until('the goal is ready', async () => {
+        const [status] = await user!.lines('status')
+        return status?.goals[0].state === 'ready'
+      })
+      expect(existsSync(join(outside, 'made.txt'))).toBe(true)
+      expect(ofType(await user!.events(goal.id), 'blocker')).toHaveLength(1)
+    },
+  )
+})
+
+test.each(isLongForm ? (['claude', 'codex'] as const) : (['claude'] as const))(
+  '%s, which its owner left unrestricted, writes there at once',
+  async (cli) => {
+    const steps = (root: string): Steps => [
+      { write: { path: join(outsideOf(root), 'made.txt'), content: 'made\n' } },
+      { write: { path: 'made.txt', content: 'made\n' } },
+      { text: 'Made.' },
+    ]
+    // Claude refuses this mode to root unless it is told that it runs in a sandbox.
+    await open(steps, { IS_SANDBOX: '1' })
     putUnderGit(user!)
-    const outside = outsideOf(user!.root)
-    const ended = await user!.unstuck('run', writeTasks('claude', ['npm run check']), '--json')
-    expect(ended.code).toBe(3)
-    const goal = goalOf(ended)
-    expect(goal).toMatchObject({ state: 'paused', tasks: [{ status: 'blocked(awaiting_human)' }] })
-    const before = await user!.events(goal.id)
-    const text = `Persistent permission error for Claude on ${outside}. Manual intervention required.`
-    expect(ofType(before, 'blocker').map(({ payload }) => payload)).toEqual([
-      { text, details: expect.stringContaining(`add "${outside}" to allowedDirs`) },
-    ])
-    expect(ofType(before, 'recovery')).toEqual([])
-    expect(existsSync(join(outside, 'made.txt'))).toBe(false)
-
-    user!.configure({ allowedDirs: [outside] })
-    expect(await user!.unstuck('resume', goal.id)).toMatchObject({ code: 0 })
-    await until('the goal is ready', async () => {
-      const [status] = await user!.lines('status')
-      return status?.goals[0].state === 'ready'
-    })
-    expect(existsSync(join(outside, 'made.txt'))).toBe(true)
-    expect(ofType(await user!.events(goal.id), 'blocker')).toHaveLength(1)
-  })
-})
-
-test.each(['claude', 'codex'] as const)('%s, which its owner left unrestricted, writes there at once', async (cli) => {
-  const steps = (root: string): Steps => [
-    { write: { path: join(outsideOf(root), 'made.txt'), content: 'made\n' } },
-    { write: { path: 'made.txt', content: 'made\n' } },
-    { text: 'Made.' },
-  ]
-  // Claude refuses this mode to root unless it is told that it runs in a sandbox.
-  await open(steps, { IS_SANDBOX: '1' })
-  putUnderGit(user!)
-  user!.configureHarness(cli, { unrestricted: true })
-  const goal = goalOf(await user!.unstuck('run', writeTasks(cli, ['npm run check']), '--json'))
-  expect(goal.state).toBe('ready')
-  expect(readFileSync(join(outsideOf(user!.root), 'made.txt'), 'utf8')).toBe('made\n')
-  const [run] = await runsOf()
-  expect(run?.launches).toHaveLength(1)
-  expect(await user!.leave()).toEqual([])
-})
+    user!.configureHarness(cli, { unrestricted: true })
+    const goal = goalOf(await user!.unstuck('run', writeTasks(cli, ['npm run check']), '--json'))
+    expect(goal.state).toBe('ready')
+    expect(readFileSync(join(outsideOf(user!.root), 'made.txt'), 'utf8')).toBe('made\n')
+    const [run] = await runsOf()
+    expect(run?.launches).toHaveLength(1)
+    expect(await user!.leave()).toEqual([])
+  },
+)
 
 test('Claude is refused a check of the contract, and goes on with a rule for it alone', async () => {
   await open(() => [
@@ -229,7 +236,7 @@ test('Claude fails with 529, waits for its persisted time across a crash, and is
   expect((await runsOf()).map(({ state }) => state)).toEqual(['failed', 'success'])
 })
 
-test('a check whose script does not exist is dropped after the work of Codex', async () => {
+test.runIf(isLongForm)('a check whose script does not exist is dropped after the work of Codex', async () => {
   await open(() => [{ write: { path: 'made.txt', content: 'made\n' } }, { text: 'Made.' }])
   putUnderGit(user!)
   const goal = goalOf(await user!.unstuck('run', writeTasks('codex', ['npm run lint', 'npm run check']), '--json'))
