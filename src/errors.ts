@@ -41,6 +41,11 @@ export const errorTable = {
   ENGINE_RUNNING: { status: 409, exit: exitCodes.conflict, title: 'An engine already runs for this repository' },
   STORE_LOCKED: { status: 409, exit: exitCodes.conflict, title: 'Another process uses the store' },
   STORE_VERSION: { status: 500, exit: exitCodes.config, title: 'The store was written by another version of Unstuck' },
+  STORE_LOST: {
+    status: 500,
+    exit: exitCodes.config,
+    title: 'There was a store of this repository, and it is gone; a new one begins only with `unstuck store new`',
+  },
   STORE_UNAVAILABLE: {
     status: 503,
     exit: exitCodes.unavailable,

@@ -51,6 +51,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   resume: () => import('./commands/resume.ts'),
   restore: () => import('./commands/restore.ts'),
   clean: () => import('./commands/clean.ts'),
+  store: () => import('./commands/store.ts'),
   grants: () => import('./commands/grants.ts'),
   mcp: () => import('./commands/mcp.ts'),
   sim: () => import('./commands/sim.ts'),

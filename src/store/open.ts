@@ -8,6 +8,7 @@ import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { AppError } from '../errors.ts'
 import { firstRow, type Db } from './db.ts'
+import { checkServerIsThere, checkStoreIsThere, embeddedMarkerPath, postgresMarkerPath } from './lost-store.ts'
 import { checkSchema, migrate } from './migrate.ts'
 import { openPostgres } from './postgres.ts'
 import { embeddedLocation, type DatabaseLocation } from './postgres-location.ts'
@@ -25,12 +26,6 @@ export interface StorePaths {
   /** Called when another process changed the store. */
   onForeignChange?: (() => void) | undefined
 }
-
-/** The file that records that the store is on the user's own server. */
-const embeddedMarkerPath = (stateDir: string): string => join(stateDir, 'store.complete')
-
-/** The file that records that the store is on another server; it contains no URL. */
-const postgresMarkerPath = (stateDir: string): string => join(stateDir, 'store.postgres')
 
 /** The last version whose store was a folder of files in the state folder. */
 const lastWithFolder = '0.1.0'
@@ -85,13 +80,21 @@ const isEngineConnected = async (db: Db, schema: string, stateDir: string): Prom
  */
 export const openForReading = async (paths: StorePaths): Promise<{ db: Db; isEngineGone: boolean }> => {
   const location = paths.database ?? ownLocation(paths, 'unstuck_reader')
-  const db = await checked(await openPostgres({ location, reading: true }), checkSchema)
+  const place = { stateDir: paths.stateDir, location }
+  checkServerIsThere(place)
+  const db = await checked(await openPostgres({ location, reading: true }), async (opened) => {
+    await checkStoreIsThere(place, opened)
+    await checkSchema(opened)
+  })
   // A shared database may have engines of other machines.
   const isEngineGone = location.server !== undefined && !(await isEngineConnected(db, location.schema, paths.stateDir))
   return { db, isEngineGone }
 }
 
-/** Opens the store for an engine and updates its schema. Throws `STORE_LOCKED` if another engine of this state folder uses it. */
+/**
+ * Opens the store for an engine and updates its schema. Throws `STORE_LOCKED` if another engine of this state folder uses it, and
+ * `STORE_LOST` if there was a store and is none any more.
+ */
 export const openStore = async (paths: StorePaths): Promise<Db> => {
   const { stateDir, database, mayLead = false, onForeignChange } = paths
   mkdirSync(stateDir, { recursive: true, mode: 0o700 })
@@ -99,7 +102,11 @@ export const openStore = async (paths: StorePaths): Promise<Db> => {
   const exclusive = engineName(stateDir)
   // On a server of the user's own this engine is the only one of the schema: it leads, and nobody else writes.
   const among = database === undefined ? {} : { mayLead, onForeignChange }
-  const db = await checked(await openPostgres({ location, exclusive, ...among }), migrate)
+  checkServerIsThere({ stateDir, location })
+  const db = await checked(await openPostgres({ location, exclusive, ...among }), async (opened) => {
+    await checkStoreIsThere({ stateDir, location }, opened)
+    await migrate(opened)
+  })
   const marker = database === undefined ? embeddedMarkerPath(stateDir) : postgresMarkerPath(stateDir)
   writeFileSync(marker, `schema ${location.schema}\n`, { mode: 0o600 })
   return db

@@ -44,6 +44,8 @@ export interface Scene {
   show: (path: string, goal: string) => string
   /** `meanwhile` happens while no engine runs. */
   restart: (meanwhile?: () => void) => Promise<void>
+  /** Stops the engine and leaves the folders. */
+  stop: () => Promise<void>
   clear: () => Promise<void>
 }
 
@@ -283,6 +285,7 @@ export const openScene = async (
       meanwhile?.()
       served = await start()
     },
+    stop: () => served.stop(),
     clear: async () => {
       await served.stop()
       endAgents(top)

@@ -55,6 +55,8 @@ export interface ServerOptions {
 }
 
 export interface EmbeddedServer {
+  /** Of all its major versions. */
+  folder(): string
   /** Holds the password. Undefined until the server was started once. */
   url(role: DatabaseRole): string | undefined
   /** Returns when the server answers; starts it if it does not run. */
@@ -304,6 +306,7 @@ export const serverOf = (options: ServerOptions): EmbeddedServer => {
   const choose = (): Account => (hasDataOfNobody(options.home) ? nobodyAccount : chooseAccount())
   const host: Host = { ...options, account: () => (chosen ??= choose()) }
   return {
+    folder: () => topOf(host.home, host.account()),
     url: (role) => {
       const places = existingPlaces(host)
       const address = places && readAddress(places)
