@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { isLongForm } from './test/support/form.ts'
 
@@ -34,19 +33,13 @@ const processes = [
 ]
 
 /**
- * Checks and installs of these suites run the project's Node, as their agents do: it starts in half the time of Node 20, and a suite starts
- * thousands. The other suites keep the machine's, as a user's repository would.
- */
-const env = { PATH: `${join(import.meta.dirname, 'node_modules', 'node', 'bin')}:${process.env.PATH ?? ''}` }
-
-/**
  * Files of the long form only (`npm run test:long`): each takes minutes of programs, and another suite of CI touches the same promise, as the
  * simulation, the unit tests of its rules, or a file beside it.
  */
 const long = isLongForm
   ? []
   : [
-      'test/hostile/weakened.test.ts',
+      'test/{hostile/tree,hostile/weakened,real/traps,remote/corrections,remote/reviews,verify/codes}.test.ts',
       'test/waits/{commands,conflict-solutions,dispatch,effect,fault-agents,follow-restart,grants,judge}.test.ts',
       'test/waits/{known-repair,limits,loops,machine-failures,owner-limits,person-only,probes,red-before}.test.ts',
       'test/waits/{remote,review-subjects,reviewers,stalled,workspaces}.test.ts',
@@ -111,7 +104,6 @@ export default defineConfig({
       {
         test: {
           name: 'heavy',
-          env,
           sequence: { groupOrder: 3 },
           include: ['test/{chaos,real,hostile,remote,verify}/**/*.test.ts'],
           exclude: ['test/*/by-hand/**', ...long],
@@ -127,7 +119,6 @@ export default defineConfig({
       {
         test: {
           name: 'waits',
-          env,
           sequence: { groupOrder: 4 },
           include: ['test/waits/**/*.test.ts'],
           exclude: long,
@@ -143,7 +134,6 @@ export default defineConfig({
       {
         test: {
           name: 'by-hand',
-          env,
           sequence: { groupOrder: 5 },
           include: ['test/*/by-hand/**/*.test.ts'],
           globalSetup: ['test/support/global-setup.ts'],

@@ -9,6 +9,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { GoalView } from '../../src/api/contract.ts'
 import { runHere } from '../cli/in-process.ts'
 import { openScene, type FaultAgent, type Scene, type SceneOptions } from '../recovery/scene.ts'
+import { isLongForm } from '../support/form.ts'
 
 const git = (root: string, ...args: string[]): string =>
   execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { cwd: root, encoding: 'utf8' }).trim()
@@ -143,7 +144,7 @@ describe('unstuck land', () => {
     expect((await cli(scene, 'land', goal)).code).toBe(0)
   })
 
-  it('ends with 5 where the work conflicts each time that it was done again', async () => {
+  it.runIf(isLongForm)('ends with 5 where the work conflicts each time that it was done again', async () => {
     const scene = await open({ a: editor('a', 'list.txt', 1) })
     letGo(scene)
     const goal = await scene.goal([{}])
@@ -216,18 +217,21 @@ describe('unstuck land', () => {
     })
   })
 
-  it('run --merge ends with 3 for a dirty checkout as well, and the goal lands once that is clean', async () => {
-    const scene = await open({ a: editor('a', 'list.txt', 1) })
-    letGo(scene)
-    writeFileSync(join(scene.root, 'same.txt'), `${list} mine`)
-    const { code, output } = await cli(scene, 'run', '--merge', 'Do it')
-    expect(output).toMatch(/has uncommitted changes.*same\.txt/)
-    expect(code).toBe(3)
-    git(scene.root, 'checkout', '-q', 'same.txt')
-    const [goal] = await scene.get<GoalView[]>('/goals')
-    await scene.until(goal?.id ?? '', 'done')
-    expect(on(scene, 'list.txt').split('\n')[1]).toBe('line 1 a')
-  })
+  it.runIf(isLongForm)(
+    'run --merge ends with 3 for a dirty checkout as well, and the goal lands once that is clean',
+    async () => {
+      const scene = await open({ a: editor('a', 'list.txt', 1) })
+      letGo(scene)
+      writeFileSync(join(scene.root, 'same.txt'), `${list} mine`)
+      const { code, output } = await cli(scene, 'run', '--merge', 'Do it')
+      expect(output).toMatch(/has uncommitted changes.*same\.txt/)
+      expect(code).toBe(3)
+      git(scene.root, 'checkout', '-q', 'same.txt')
+      const [goal] = await scene.get<GoalView[]>('/goals')
+      await scene.until(goal?.id ?? '', 'done')
+      expect(on(scene, 'list.txt').split('\n')[1]).toBe('line 1 a')
+    },
+  )
 })
 
 describe('what begins', () => {
@@ -248,7 +252,7 @@ describe('what begins', () => {
     expect(await scene.events(goal, 'goal.reverified')).toHaveLength(1)
   })
 
-  it('leaves alone what its user merged early and went on from', async () => {
+  it.runIf(isLongForm)('leaves alone what its user merged early and went on from', async () => {
     const scene = await open({ a: editor('a', 'list.txt', 1), b: editor('b', 'list.txt', 7) })
     const goal = await scene.goal([{ harness: 'a' }, { harness: 'b', after: ['1'] }], { autoMerge: true })
     await begun(scene, 'a')

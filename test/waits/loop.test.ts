@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { payloadText } from '../../src/runtime/people/event-text.ts'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 import { killable } from '../support/killable.ts'
+import { isLongForm } from '../support/form.ts'
 
 /** What the program of every role knows. `seen` keeps its prompt and what it found, one file a turn. */
 const roles = (name: string): string => `
@@ -360,9 +361,11 @@ test('a loop is refused where its roles would write into the folder of a person'
 })
 
 describe('a loop whose engine is killed', () => {
-  test('continues with the same turn of the same iteration, with the harness of each role', async () => {
-    const engines: ChildProcess[] = []
-    const program = `${roles('killed')}
+  test.runIf(isLongForm)(
+    'continues with the same turn of the same iteration, with the harness of each role',
+    async () => {
+      const engines: ChildProcess[] = []
+      const program = `${roles('killed')}
       seen()
       if (role === 'planner') report('plan.md', '- [ ] all')
       if (role === 'worker') { answer(42); report('plan.md', '- [x] all') }
@@ -372,32 +375,33 @@ describe('a loop whose engine is killed', () => {
         report('test-report.md', 'fine')
       }
       if (role === 'reviewer') throw new Error('another harness reviews')`
-    const critic = `${roles('critic')} seen({ report: found('test-report.md') }); promise()`
-    const other = await sceneOf(
-      { killed: { driver: 'command', program }, critic: { driver: 'command', program: critic } },
-      { loop: { roles: { reviewer: { harness: 'critic' } } } },
-      { start: killable(engines) },
-    )
-    try {
-      const goal = await other.goal([{ harness: 'killed' }], { strategy: 'loop' })
-      await other.waitFor('the tester works', async () => existsSync(join(other.top, 'testing')) || undefined)
-      expect((await other.task(goal)).nextStep?.text).toContain('iteration 1 of 20, tester: the agent is working')
-      await other.restart(() => writeFileSync(join(other.top, 'release'), ''))
-      await other.until(goal, 'ready')
-      const turns = (await other.events(goal, 'loop.turn_started')).map(({ payload }) => payload)
-      expect(turns.map((payload) => turnOf(payload, 'harness'))).toEqual([
-        '1 planner killed',
-        '1 worker killed',
-        '1 tester killed',
-        '1 reviewer critic',
-      ])
-      expect(readFileSync(join(other.top, 'testers'), 'utf8')).toBe('1')
-      expect(readdirSync(join(other.top, 'seen', 'critic'))).toEqual(['1-reviewer.json'])
-      const runs = await other.runs(goal)
-      expect(runs.map(({ state }) => state)).toEqual(['success'])
-    } finally {
-      await other.clear()
-      for (const engine of engines) engine.kill('SIGKILL')
-    }
-  })
+      const critic = `${roles('critic')} seen({ report: found('test-report.md') }); promise()`
+      const other = await sceneOf(
+        { killed: { driver: 'command', program }, critic: { driver: 'command', program: critic } },
+        { loop: { roles: { reviewer: { harness: 'critic' } } } },
+        { start: killable(engines) },
+      )
+      try {
+        const goal = await other.goal([{ harness: 'killed' }], { strategy: 'loop' })
+        await other.waitFor('the tester works', async () => existsSync(join(other.top, 'testing')) || undefined)
+        expect((await other.task(goal)).nextStep?.text).toContain('iteration 1 of 20, tester: the agent is working')
+        await other.restart(() => writeFileSync(join(other.top, 'release'), ''))
+        await other.until(goal, 'ready')
+        const turns = (await other.events(goal, 'loop.turn_started')).map(({ payload }) => payload)
+        expect(turns.map((payload) => turnOf(payload, 'harness'))).toEqual([
+          '1 planner killed',
+          '1 worker killed',
+          '1 tester killed',
+          '1 reviewer critic',
+        ])
+        expect(readFileSync(join(other.top, 'testers'), 'utf8')).toBe('1')
+        expect(readdirSync(join(other.top, 'seen', 'critic'))).toEqual(['1-reviewer.json'])
+        const runs = await other.runs(goal)
+        expect(runs.map(({ state }) => state)).toEqual(['success'])
+      } finally {
+        await other.clear()
+        for (const engine of engines) engine.kill('SIGKILL')
+      }
+    },
+  )
 })

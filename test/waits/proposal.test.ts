@@ -20,6 +20,7 @@ import {
   scene,
   tasksOf,
 } from '../support/proposals.ts'
+import { isLongForm } from '../support/form.ts'
 
 const engines: ChildProcess[] = []
 afterEach(() => scene.clear())
@@ -231,7 +232,7 @@ test('AC-10: changes to auto_approve take effect in the next iteration', async (
   )
 })
 
-test('a proposal within the cooldown waits for its end, over a restart of the engine', async () => {
+test.runIf(isLongForm)('a proposal within the cooldown waits for its end, over a restart of the engine', async () => {
   await open({ auto_approve: ['touch env.ok', 'true && touch env.ok'], cooldown_seconds: 12 })
   propose('one', { command: 'touch env.ok' })
   propose('two', { command: 'true && touch env.ok' })

@@ -9,6 +9,7 @@ import { afterEach, expect, test } from 'vitest'
 import type { GrantList, StatusView } from '../../src/api/contract.ts'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 import { killable } from '../support/killable.ts'
+import { isLongForm } from '../support/form.ts'
 
 const requires = (name: string): string =>
   `const text = require('node:fs').readFileSync('${name}.txt', 'utf8'); if (text !== 'good') { console.error('Error: ${name} is ' + text); process.exit(1) }`
@@ -87,7 +88,7 @@ test('three tasks through a night: one is continued and merged, its dependent fo
   await scene.until(goal, 'active')
 })
 
-test('an engine that is killed while a task waits continues it once', async () => {
+test.runIf(isLongForm)('an engine that is killed while a task waits continues it once', async () => {
   scene = await openScene(
     { agent },
     { requeue: { ...requeue, blockedSeconds: 4 } },
