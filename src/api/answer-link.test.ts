@@ -51,10 +51,7 @@ test('a link with one other character anywhere is none', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: token.length - 1 }), fc.constantFrom(...characters), (place, character) => {
       const changed = token.slice(0, place) + character + token.slice(place + 1)
-      // The last character of base64 has two bits that mean nothing, so four spellings are one signature.
-      const isSame = Buffer.from(changed.slice(-43), 'base64url').equals(Buffer.from(token.slice(-43), 'base64url'))
-      if (isSame && changed.slice(0, -43) === token.slice(0, -43)) return
-      expect(links.read(changed)).toBeUndefined()
+      if (changed !== token) expect(links.read(changed)).toBeUndefined()
     }),
   )
 })

@@ -3,10 +3,11 @@
  * ends, all under an HMAC with a key of the state folder. It is stored nowhere. That it answers once follows from the question, which is
  * decided once.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { AppError } from '../errors.ts'
 import { whyTargetRefused } from '../notify/target.ts'
 import type { AnswerLinks } from '../runtime/core/context.ts'
+import { sameSecret } from './same-secret.ts'
 import { readSecret } from './state-dir.ts'
 
 export const answerPath = '/answer/'
@@ -38,18 +39,17 @@ const secondsOf = (time: Date): number => Math.floor(time.getTime() / 1000)
 
 export const openAnswerLinks = (stateDir: string, publicUrl: URL): AnswerLinks => {
   const key = Buffer.from(readSecret(stateDir, 'link-key'), 'base64url')
-  const macOf = (signed: string): Buffer => createHmac('sha256', key).update(`answer ${signed}`).digest()
+  const macOf = (signed: string): string => createHmac('sha256', key).update(`answer ${signed}`).digest('base64url')
   const base = `${publicUrl.origin}${publicUrl.pathname.replace(/\/+$/, '')}${answerPath}`
   return {
     publicUrl,
     urlOf: ({ question, choices, expiresAt }) => {
       const signed = [question, secondsOf(expiresAt), ...choices].join('.')
-      return `${base}${signed}.${macOf(signed).toString('base64url')}`
+      return `${base}${signed}.${macOf(signed)}`
     },
     read: (token) => {
       const [, signed = '', question = '', seconds = '', choices = '', mac = ''] = form.exec(token) ?? []
-      const given = Buffer.from(mac, 'base64url')
-      if (given.length !== 32 || !timingSafeEqual(given, macOf(signed))) return undefined
+      if (!sameSecret(mac, macOf(signed))) return undefined
       return { question, choices: choices.slice(1).split('.'), expiresAt: new Date(Number(seconds) * 1000) }
     },
   }

@@ -3,16 +3,11 @@
  * Host and Origin checks stop web pages that rebind their DNS name to this address. There is no cookie, because a browser
  * would send it to every port of this address, also to a program that takes this port later.
  */
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
 import { AppError } from '../errors.ts'
 import { answerPath } from './answer-link.ts'
 import { isRunToken, type RunTokens } from './run-token.ts'
-
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-
-/** Digests of equal length are compared in constant time, so that timing reveals nothing about the token. */
-const sameToken = (given: string, wanted: string): boolean => timingSafeEqual(digest(given), digest(wanted))
+import { sameSecret } from './same-secret.ts'
 
 const localNames = ['127.0.0.1', 'localhost', '[::1]']
 
@@ -67,7 +62,7 @@ export const bearerOf = (context: Context): string =>
 export const callerOf = (
   given: string,
   { token, loginOf }: Pick<GuardParts, 'token' | 'loginOf'>,
-): string | undefined => (sameToken(given, token) ? 'owner' : loginOf(given))
+): string | undefined => (sameSecret(given, token) ? 'owner' : loginOf(given))
 
 const refuse = (message: string): never => {
   throw new AppError('UNAUTHORISED', message)

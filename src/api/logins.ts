@@ -6,6 +6,7 @@
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { PersistedLogins, StoredLogin } from './persisted-logins.ts'
+import { sameSecret } from './same-secret.ts'
 
 const codeMs = 10 * 60_000
 const loginMs = 12 * 3_600_000
@@ -141,7 +142,7 @@ export const createLogins = (now: () => Date, kept?: Kept): Logins => {
       const login = keys.named(id)
       if (login === undefined) return undefined
       const wanted = proofOf(login.key, { role: 'page', port, engine, page: nonce })
-      return timingSafeEqual(digestOf(wanted), digestOf(proof)) ? sessions.begin(login) : undefined
+      return sameSecret(proof, wanted) ? sessions.begin(login) : undefined
     },
     forget: () => {
       keys.forget()

@@ -2,7 +2,8 @@
  * The token of one run, with which its agent may use the tools of that run and nothing else. It is computed from a key of the state
  * folder, so it is stored nowhere; its run id and epoch are part of it, so the token of another run or attempt does not fit.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
+import { sameSecret } from './same-secret.ts'
 import { readSecret } from './state-dir.ts'
 
 export interface RunTokens {
@@ -16,13 +17,13 @@ const form = new RegExp(`^${prefix}\\.([\\w-]{1,100})\\.(\\d{1,9})\\.([\\w-]{43}
 
 export const openRunTokens = (stateDir: string): RunTokens => {
   const key = Buffer.from(readSecret(stateDir, 'run-key'), 'base64url')
-  const macOf = (id: string, epoch: string): Buffer => createHmac('sha256', key).update(`run ${id} ${epoch}`).digest()
+  const macOf = (id: string, epoch: string): string =>
+    createHmac('sha256', key).update(`run ${id} ${epoch}`).digest('base64url')
   return {
-    issue: ({ id, epoch }) => [prefix, id, epoch, macOf(id, String(epoch)).toString('base64url')].join('.'),
+    issue: ({ id, epoch }) => [prefix, id, epoch, macOf(id, String(epoch))].join('.'),
     runOf: (token) => {
       const [, id = '', epoch = '', mac = ''] = form.exec(token) ?? []
-      const given = Buffer.from(mac, 'base64url')
-      return given.length === 32 && timingSafeEqual(given, macOf(id, epoch)) ? { id, epoch: Number(epoch) } : undefined
+      return sameSecret(mac, macOf(id, epoch)) ? { id, epoch: Number(epoch) } : undefined
     },
   }
 }
