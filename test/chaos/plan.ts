@@ -149,22 +149,19 @@ const chained = (rounds: readonly PointRound[], most: number): PointRound[] => {
     const size = Math.ceil(inOrder.length / most)
     return Array.from({ length: size }, (_value, at) => inOrder.filter((_round, index) => index % size === at))
   })
-  const made = chains.flatMap((chain) => {
-    const end = chain.findIndex((round, at) => {
-      const next = chain[at + 1]
-      return (
-        round.kill.points.some(({ point }) => ofSomeTasks.has(point)) ||
-        (next !== undefined && orderOf(next) === orderOf(round))
-      )
-    })
-    return end === -1 || end === chain.length - 1 ? [chain] : [chain.slice(0, end + 1), chain.slice(end + 1)]
+  // Behind such a kill nothing is sure to pass the next point.
+  const endsWorld = (round: PointRound, next: PointRound | undefined): boolean =>
+    round.kill.points.some(({ point }) => ofSomeTasks.has(point)) ||
+    (next !== undefined && orderOf(next) === orderOf(round))
+  const worlds = chains.flatMap((chain) => {
+    const ends = chain.flatMap((round, at) => (endsWorld(round, chain[at + 1]) ? [at + 1] : []))
+    return [0, ...ends].map((from, at) => chain.slice(from, ends[at])).filter(({ length }) => length > 0)
   })
-  return made
+  return worlds
     .map((chain) => {
       const points = chain.flatMap(({ kill }) => kill.points)
-      const last = chain.at(-1) as PointRound
       const first = points.slice(0, -1).map((kill) => ({ ...kill, pass: 1 }))
-      const round = { ...last, kill: { points: [...first, ...points.slice(-1)] } }
+      const round = { ...(chain.at(-1) as PointRound), kill: { points: [...first, ...points.slice(-1)] } }
       return { ...round, name: nameOf(round) }
     })
     .concat(alone)
