@@ -76,15 +76,13 @@ const checkNotNewer = (have: number): void => {
   }
 }
 
+/** Whether there is a store in this schema. */
+export const hasStore = async (db: Db): Promise<boolean> =>
+  (await firstRow<{ found: boolean }>(db, sql`select to_regclass('migration') is not null as found`))?.found === true
+
 /** For a reader, which changes nothing: refuses a store of another version and says how to update it. */
 export const checkSchema = async (db: Db): Promise<void> => {
-  const { found } = (await firstRow<{ found: boolean }>(
-    db,
-    sql`select to_regclass('migration') is not null as found`,
-  )) ?? {
-    found: false,
-  }
-  const have = found ? await present(db) : 0
+  const have = (await hasStore(db)) ? await present(db) : 0
   checkNotNewer(have)
   if (have === 0) throw new AppError('NOT_FOUND', 'the store is empty; start with: unstuck run "<what you want done>"')
   if (have < migrations.length)

@@ -8,12 +8,13 @@ import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { AppError } from '../errors.ts'
 import { firstRow, type Db } from './db.ts'
-import { checkServerIsThere, checkStoreIsThere, embeddedMarkerPath, postgresMarkerPath } from './lost-store.ts'
+import { checkServerIsThere, checkStoreIsThere } from './lost-store.ts'
 import { checkSchema, migrate } from './migrate.ts'
 import { openPostgres } from './postgres.ts'
 import { embeddedLocation, type DatabaseLocation } from './postgres-location.ts'
 import { exclusiveKey } from './postgres-session.ts'
 import { serverOf, type DatabaseRole } from './server/embedded-server.ts'
+import { embeddedMarkerPath, postgresMarkerPath } from './store-markers.ts'
 
 export interface StorePaths {
   /** `$UNSTUCK_HOME/<repo id>` */

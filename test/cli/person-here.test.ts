@@ -32,7 +32,7 @@ const told = (root: string, args: string[], { run, mark = '' }: { run?: string; 
   return `${status} ${stderr}`
 }
 
-const commands = [['init'], ['up'], ['engine'], ['pause', 'g-1'], ['login-url']]
+const commands = [['init'], ['store', 'new'], ['up'], ['engine'], ['pause', 'g-1'], ['login-url']]
 
 describe('a command that an agent starts', () => {
   test.each(commands)('%s is refused, and neither a file nor an engine appears', async (...args) => {

@@ -1,9 +1,11 @@
 /** A store that is gone: no command begins an empty one by itself, and a person who wants that says so. */
-import { existsSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { Client } from 'pg'
 import { afterEach, expect, inject, test } from 'vitest'
-import type { SharedServer } from '../support/test-db.ts'
+import { embeddedLocation } from '../../src/store/postgres-location.ts'
+import { serverOf } from '../../src/store/server/embedded-server.ts'
+import { openRepository } from '../../src/workspace/repository.ts'
 import { runHere, type Ended } from '../cli/in-process.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
 
@@ -19,22 +21,34 @@ const placeOf = ({ root, top }: Scene) => {
   return { cwd: root, environment: { PATH, HOME, XDG_CACHE_HOME, UNSTUCK_HOME: join(top, 'home') } }
 }
 
-const dropStores = async (): Promise<void> => {
-  const client = new Client({
-    connectionString: inject('server' as never) && (inject('server' as never) as SharedServer).url,
-  })
+const postgresOf = ({ top }: Scene): string => join(top, 'home', 'postgres')
+
+/** Only that of this scene: others share the server. */
+const dropSchema = async ({ top, root }: Scene): Promise<void> => {
+  const { id } = await openRepository(root)
+  const client = new Client({ connectionString: inject('server').url })
   await client.connect()
-  const { rows } = await client.query<{ name: string }>(
-    `select nspname as name from pg_namespace where nspname like 'unstuck%'`,
-  )
-  for (const { name } of rows) await client.query(`drop schema "${name}" cascade`)
+  const { schema } = embeddedLocation(serverOf({ home: join(top, 'home'), environment: {} }), id, 'unstuck')
+  await client.query(`drop schema "${schema}" cascade`)
   await client.end()
 }
 
 const ways: [string, boolean, (here: Scene) => Promise<void> | void][] = [
-  ['folder of the server was removed', true, ({ top }) => rmSync(join(top, 'home', 'postgres'), { recursive: true })],
-  ['schema was dropped', false, dropStores],
+  ['folder of the server was removed', true, (here) => rmSync(postgresOf(here), { recursive: true })],
+  ['schema was dropped', false, dropSchema],
 ]
+
+test('whose password file was removed is not lost', async () => {
+  const here = await openScene({ command: { driver: 'command', program: '' } }, {}, { ownServer: true })
+  scene = here
+  await here.stop()
+  const [password] = readdirSync(postgresOf(here), { recursive: true, encoding: 'utf8' }).filter(
+    (path) => basename(path) === 'password',
+  )
+  rmSync(join(postgresOf(here), password ?? ''))
+  expect(await runHere(['status'], placeOf(here))).toMatchObject({ exitCode: 0, stderr: '' })
+  expect((await runHere(['store', 'new'], placeOf(here))).exitCode).toBe(2)
+})
 
 test.each(ways)('whose %s', async (_how, ownServer, lose) => {
   const made = `put('made.txt', 'made')`
@@ -49,7 +63,7 @@ test.each(ways)('whose %s', async (_how, ownServer, lose) => {
   // The engine of `up` writes to the standard error of this process.
   for (let time = 1; time <= 2; time += 1) expect((await cli('up')).exitCode).toBe(78)
   for (const args of [['run', 'x'], ['status']]) expect((await cli(...args)).stderr).toContain('unstuck store new')
-  if (ownServer) expect(existsSync(join(here.top, 'home', 'postgres'))).toBe(false)
+  if (ownServer) expect(existsSync(postgresOf(here))).toBe(false)
   const begun = await cli('store', 'new')
   expect(begun).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(`unstuck/goal/${goal}`) as string })
   expect((await cli('login-url')).exitCode).toBe(0)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { stateDirOf } from '../../api/state-dir.ts'
 import { AppError } from '../../errors.ts'
 import { makeFolder } from '../../platform/make-folder.ts'
+import { hadStore } from '../../store/store-markers.ts'
 import type { Repository } from '../../workspace/repository-types.ts'
 import { remoteRepository, repositoryName } from '../../workspace/remote.ts'
 import { remoteFromEnvironment } from '../../workspace/remote-url.ts'
@@ -32,7 +33,7 @@ export const makeRoot = ({ repository }: Home): void => {
 
 /** Throws NOT_FOUND if nothing has been run here yet: there is no mark of a store, and no store of an older version, which is refused when it is opened. */
 export const requireStore = ({ stateDir, repository }: Home): void => {
-  if (['store.complete', 'store.postgres', 'store'].some((name) => existsSync(join(stateDir, name)))) return
+  if (hadStore(stateDir) || existsSync(join(stateDir, 'store'))) return
   throw new AppError(
     'NOT_FOUND',
     `nothing has been run for ${repositoryName(repository)} yet; start with: unstuck run "<what you want done>"`,

@@ -55,8 +55,10 @@ export interface ServerOptions {
 }
 
 export interface EmbeddedServer {
-  /** Of all its major versions. */
+  /** Of the data of all its major versions. */
   folder(): string
+  /** Whether it was ever made. */
+  hasData(): boolean
   /** Holds the password. Undefined until the server was started once. */
   url(role: DatabaseRole): string | undefined
   /** Returns when the server answers; starts it if it does not run. */
@@ -306,7 +308,8 @@ export const serverOf = (options: ServerOptions): EmbeddedServer => {
   const choose = (): Account => (hasDataOfNobody(options.home) ? nobodyAccount : chooseAccount())
   const host: Host = { ...options, account: () => (chosen ??= choose()) }
   return {
-    folder: () => topOf(host.home, host.account()),
+    folder: () => topFolder(host),
+    hasData: () => existingPlaces(host) !== undefined,
     url: (role) => {
       const places = existingPlaces(host)
       const address = places && readAddress(places)
