@@ -17,7 +17,7 @@ import { createRemoteLink } from '../runtime/core/remote-link.ts'
 import { systemClock } from '../runtime/core/system-clock.ts'
 import type { Db } from '../store/db.ts'
 import { withWriteListener } from '../store/write-listener.ts'
-import { openStore } from '../store/open.ts'
+import { openStore, orClose } from '../store/open.ts'
 import { configuredDatabase } from '../store/postgres-location.ts'
 import { mirrorRoot, openRemote } from '../workspace/remote.ts'
 import { remoteFromEnvironment } from '../workspace/remote-url.ts'
@@ -114,38 +114,40 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
   // Read before the store is opened, so that a mistake in a file is reported first.
   loadConfig({ root, environment, flags: options.flags ?? {} })
   const db = await openDb(options, { stateDir, repositoryId: repository.id }, signals)
-  const settings = await settingsOf({ db, stateDir, root, environment, flags: options.flags ?? {} })
-  const { config } = settings
-  return {
-    db,
-    ports: realPorts,
-    clock: systemClock,
-    newId,
-    at: options.at ?? (() => undefined),
-    log,
-    repository,
-    remote: remote && createRemoteLink(remote, { db, clock: systemClock, log }),
-    shadow: await openShadow(stateDir, repository),
-    stateDir,
-    cacheDir,
-    config,
-    pathPolicy: settings.pathPolicy,
-    contract: settings.contract,
-    refreshSettings: settings.refresh,
-    confirmSettings: settings.confirm,
-    approveCommand: settings.approve,
-    policy: () => ({
-      playbooks: options.playbooks ?? playbooks,
-      disabled: config().playbooks.disabled,
-      retry: config().retry,
-    }),
-    cliVersions: new Map(),
-    environment,
-    wake: signals.wake,
-    stopping: signals.stopping,
-    host: hostname(),
-    machine: machineHere(),
-    runTools: toolAccessOf(stateDir, openRunTokens(stateDir)),
-    ...(options.publicUrl === undefined ? {} : { answerLinks: openAnswerLinks(stateDir, options.publicUrl) }),
-  }
+  return orClose(db, async () => {
+    const settings = await settingsOf({ db, stateDir, root, environment, flags: options.flags ?? {} })
+    const { config } = settings
+    return {
+      db,
+      ports: realPorts,
+      clock: systemClock,
+      newId,
+      at: options.at ?? (() => undefined),
+      log,
+      repository,
+      remote: remote && createRemoteLink(remote, { db, clock: systemClock, log }),
+      shadow: await openShadow(stateDir, repository),
+      stateDir,
+      cacheDir,
+      config,
+      pathPolicy: settings.pathPolicy,
+      contract: settings.contract,
+      refreshSettings: settings.refresh,
+      confirmSettings: settings.confirm,
+      approveCommand: settings.approve,
+      policy: () => ({
+        playbooks: options.playbooks ?? playbooks,
+        disabled: config().playbooks.disabled,
+        retry: config().retry,
+      }),
+      cliVersions: new Map(),
+      environment,
+      wake: signals.wake,
+      stopping: signals.stopping,
+      host: hostname(),
+      machine: machineHere(),
+      runTools: toolAccessOf(stateDir, openRunTokens(stateDir)),
+      ...(options.publicUrl === undefined ? {} : { answerLinks: openAnswerLinks(stateDir, options.publicUrl) }),
+    }
+  })
 }

@@ -1,8 +1,8 @@
 /**
- * Starts the API on a loopback port, for browsers, and on a Unix socket, for programs, whose peer the kernel names. Writes both addresses and
- * the token to the state folder, where clients of this user find them.
+ * Starts the API on a loopback port, for browsers, and on a Unix socket, for programs, whose peer the kernel names. Both addresses and the
+ * token stand in the state folder, where clients of this user find them.
  */
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { createAdaptorServer, serve as listen } from '@hono/node-server'
@@ -13,7 +13,7 @@ import { namesSocketPeers, socketPeerOf, type SocketPeer } from '../platform/soc
 import { createApp, type AppParts } from './app.ts'
 import type { PersistedLogins } from './persisted-logins.ts'
 import { timeouts } from './limits.ts'
-import { readSecret, writingIn } from './state-dir.ts'
+import { readSecret } from './state-dir.ts'
 
 /** The token of the owner. */
 export const readToken = (stateDir: string): string => readSecret(stateDir, 'token')
@@ -103,12 +103,6 @@ export const startApi = async (
   return { url: `http://127.0.0.1:${port}`, socket, close }
 }
 
-export const writeAddress = (stateDir: string, { url, socket }: Omit<Api, 'close'>, version: string): void => {
-  const path = join(stateDir, 'engine.json')
-  writingIn(stateDir, () => {
-    writeFileSync(`${path}.new`, JSON.stringify({ url, socket, version, identity: identityOf(process.pid) }), {
-      mode: 0o600,
-    })
-    renameSync(`${path}.new`, path)
-  })
-}
+/** What `engine.json` says, by which every program finds this engine. */
+export const addressText = ({ url, socket }: Omit<Api, 'close'>, version: string): string =>
+  JSON.stringify({ url, socket, version, identity: identityOf(process.pid) })

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
@@ -87,6 +87,7 @@ it.each([
   for (const name of ['port.json', 'sessions.json']) writeFileSync(join(folder, name), text)
   const keepsakes = openPersistedLogins(folder)
   expect([keepsakes.port(), keepsakes.logins()]).toEqual([0, []])
+  expect(readdirSync(folder)).toEqual(['damaged'])
 })
 
 it('a port is kept', () => {

@@ -7,9 +7,10 @@ import { join } from 'node:path'
 import { goalEnded } from '../domain/goal.ts'
 import { messageOf } from '../errors.ts'
 import type { Context } from '../runtime/core/context.ts'
-import { createWakeUp, startEngine, type WakeUp, type Engine } from '../runtime/engine/engine.ts'
+import { createWakeUp, startEngine, type Engine } from '../runtime/engine/engine.ts'
 import { overlapsOf } from '../recovery/proposal/match.ts'
 import { appendEvent } from '../store/event.ts'
+import { orClose } from '../store/open.ts'
 import { listLiveGoals } from '../store/goal.ts'
 import { configuredDatabase, storeName } from '../store/postgres-location.ts'
 import { createDashboard, dashboardPlace } from './dashboard.ts'
@@ -17,12 +18,13 @@ import { openContext, type EngineOptions } from './engine-context.ts'
 import { createEventHub, type EventHub, type HubOptions } from './event-hub.ts'
 import { openPersistedLogins } from './persisted-logins.ts'
 import { openRunTokens } from './run-token.ts'
-import { readToken, startApi, writeAddress } from './listen.ts'
+import { addressText, readToken, startApi } from './listen.ts'
 import { connectionLimit, createStreamLimits } from './limits.ts'
 import { createLogins } from './logins.ts'
 import { watchConnections } from './watch-connections.ts'
 import type { SinkLimits } from './sink.ts'
-import { writingIn } from './state-dir.ts'
+import { replaceStateFile, writingIn } from './state-dir.ts'
+import { watchStateFiles } from './watch-state-files.ts'
 
 export interface ServeOptions extends EngineOptions {
   version: string
@@ -55,16 +57,6 @@ const watchIdle = async (context: Context, engine: Engine, idleExitMs: number, s
     await context.clock.wait(Math.min(5_000, idleExitMs), context.stopping)
     if (await hasWork(context, engine).catch(() => true)) quietSince = performance.now()
     if (performance.now() - quietSince > idleExitMs) return stop()
-  }
-}
-
-const begin = async (context: Context, wakeUp: WakeUp, roles: ServeOptions['roles']): Promise<Engine> => {
-  try {
-    return await startEngine(context, wakeUp, roles)
-  } catch (error) {
-    // Open database sessions would keep the process alive and the state folder locked.
-    await context.db.close()
-    throw error
   }
 }
 
@@ -114,6 +106,24 @@ const close = async ({ context, hub }: Running, api: { close: () => void }): Pro
   await context.db.close()
 }
 
+/** Serves this engine, writes where it is found, and stops it where that fails. */
+const opened = async (running: Running, options: ServeOptions, stop: () => void) => {
+  const { context, engine } = running
+  try {
+    const api = await openApi(running, options, stop)
+    const address = addressText(api, options.version)
+    replaceStateFile(context.stateDir, 'engine.json', address)
+    // The first line of this start. A log on a full disk throws.
+    writingIn(context.stateDir, () => context.log.info({ url: api.url, root: context.repository.root }, 'engine ready'))
+    return { api, address }
+  } catch (error) {
+    stop()
+    await engine.stopped
+    await context.db.close()
+    throw error
+  }
+}
+
 /** Listed commands run although a pattern matches them as well; the owner may have meant otherwise. */
 const warnOfOverlaps = ({ config, log }: Context): void => {
   const { recovery } = config()
@@ -133,15 +143,13 @@ export const serve = async (options: ServeOptions): Promise<Served> => {
   const context = await openContext(options, { wake, written: () => nudge(), stopping: stopping.signal })
   const hub = openHub(context, options.following ?? {})
   nudge = hub.nudge
-  const engine = await begin(context, wakeUp, options.roles)
+  const engine = await orClose(context.db, () => startEngine(context, wakeUp, options.roles))
   const running = { context, engine, hub }
-  const api = await openApi(running, options, stop)
-  writeAddress(context.stateDir, api, options.version)
-  // The first line of this start. A log on a full disk throws.
-  writingIn(context.stateDir, () => context.log.info({ url: api.url, root: context.repository.root }, 'engine ready'))
+  const { api, address } = await opened(running, options, stop)
   warnOfOverlaps(context)
   const stopped = engine.stopped.then(() => close(running, api))
   void watchConnections(context)
+  void watchStateFiles(context, { 'engine.json': address, token: readToken(context.stateDir) })
   if (options.idleExitMs !== undefined) void watchIdle(context, engine, options.idleExitMs, stop)
   return {
     url: api.url,

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { isDamage, setAside } from '../platform/damaged-file.ts'
 import { readRegularTextSync } from '../platform/regular-file.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { makeFolder } from '../platform/make-folder.ts'
@@ -58,15 +59,35 @@ export const openStateDir = (stateDir: string): void => {
     )
 }
 
+/** Replaces a file of the state folder in one step, so that a crash leaves the old or the new text. */
+export const replaceStateFile = (stateDir: string, name: string, text: string): void => {
+  const path = join(stateDir, name)
+  writingIn(stateDir, () => {
+    writeFileSync(`${path}.new`, text, { mode: 0o600 })
+    renameSync(`${path}.new`, path)
+  })
+}
+
+/** 32 bytes as base64url. A shorter one, such as an empty file, would be a secret that everybody knows. */
+const secretForm = /^[\w-]{43}$/
+
+const keptSecret = (path: string): string | undefined => {
+  try {
+    const text = readRegularTextSync(path).trim()
+    return secretForm.test(text) ? text : undefined
+  } catch (error) {
+    if (isDamage(error)) return undefined
+    throw error
+  }
+}
+
 /** A secret of the state folder, readable only by the owner and created when it is first needed. */
 export const readSecret = (stateDir: string, name: string): string => {
   const path = join(stateDir, name)
-  if (!existsSync(path)) {
-    // Written by a rename: after a crash an empty file would be a secret that everybody knows.
-    writingIn(stateDir, () => {
-      writeFileSync(`${path}.new`, randomBytes(32).toString('base64url'), { mode: 0o600 })
-      renameSync(`${path}.new`, path)
-    })
-  }
-  return readRegularTextSync(path).trim()
+  const kept = existsSync(path) ? keptSecret(path) : undefined
+  if (kept !== undefined) return kept
+  if (existsSync(path)) writingIn(stateDir, () => setAside(stateDir, path))
+  const made = randomBytes(32).toString('base64url')
+  replaceStateFile(stateDir, name, made)
+  return made
 }

@@ -3,10 +3,11 @@
  * the state folder: an engine started without the URL must not begin a second, empty store.
  */
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, realpathSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { AppError } from '../errors.ts'
+import { setAside } from '../platform/damaged-file.ts'
 import { firstRow, type Db } from './db.ts'
 import { checkServerIsThere, checkStoreIsThere } from './lost-store.ts'
 import { checkSchema, migrate } from './migrate.ts'
@@ -51,16 +52,21 @@ const ownLocation = ({ stateDir, environment }: StorePaths, role: DatabaseRole):
   return embeddedLocation(serverOf({ home: dirname(stateDir), environment }), basename(stateDir), role)
 }
 
-const checked = async (db: Db, check: (db: Db) => Promise<void>): Promise<Db> => {
+/** Closes the store where what is done with it fails: its open connections would keep this process alive. */
+export const orClose = async <T>(db: Db, work: () => T | Promise<T>): Promise<T> => {
   try {
-    await check(db)
-    return db
+    return await work()
   } catch (error) {
-    // Its connections would keep this process alive.
     await db.close()
     throw error
   }
 }
+
+const checked = (db: Db, check: (db: Db) => Promise<void>): Promise<Db> =>
+  orClose(db, async () => {
+    await check(db)
+    return db
+  })
 
 /** One engine of a repository runs on a host; another host with the same database has a state folder of its own. */
 const engineName = (stateDir: string): string =>
@@ -104,11 +110,12 @@ export const openStore = async (paths: StorePaths): Promise<Db> => {
   // On a server of the user's own this engine is the only one of the schema: it leads, and nobody else writes.
   const among = database === undefined ? {} : { mayLead, onForeignChange }
   checkServerIsThere({ stateDir, location })
-  const db = await checked(await openPostgres({ location, exclusive, ...among }), async (opened) => {
+  const marker = database === undefined ? embeddedMarkerPath(stateDir) : postgresMarkerPath(stateDir)
+  return checked(await openPostgres({ location, exclusive, ...among }), async (opened) => {
     await checkStoreIsThere({ stateDir, location }, opened)
     await migrate(opened)
+    // That it is there is all that counts, so damaged content changes nothing.
+    if (statSync(marker, { throwIfNoEntry: false })?.isFile() === false) setAside(stateDir, marker)
+    writeFileSync(marker, `schema ${location.schema}\n`, { mode: 0o600 })
   })
-  const marker = database === undefined ? embeddedMarkerPath(stateDir) : postgresMarkerPath(stateDir)
-  writeFileSync(marker, `schema ${location.schema}\n`, { mode: 0o600 })
-  return db
 }

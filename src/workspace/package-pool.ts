@@ -99,9 +99,18 @@ const readContent = async (root: string, behind: boolean, signal: AbortSignal): 
   }
 }
 
+/** Undefined = missing or damaged: the record is made again from the trees, or with the next run. */
+const recordIn = async <T extends object>(path: string): Promise<T | undefined> => {
+  try {
+    return (JSON.parse(await readRegularText(path)) as T | null) ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
 const contentOfSource = async (kind: Kind, signal: AbortSignal): Promise<TreeContent> => {
-  const kept = await readRegularText(kind.content).catch(() => undefined)
-  if (kept !== undefined) return JSON.parse(kept) as TreeContent
+  const kept = await recordIn<TreeContent>(kind.content)
+  if (kept !== undefined) return kept
   const content = await readContent(kind.source, false, signal)
   await writeFile(`${kind.content}.new`, JSON.stringify(content), { mode: 0o600 })
   await rename(`${kind.content}.new`, kind.content)
@@ -112,8 +121,7 @@ const contentOfSource = async (kind: Kind, signal: AbortSignal): Promise<TreeCon
 const conclude = async (kind: Kind, name: string, signal: AbortSignal): Promise<void> => {
   const folder = join(kind.returned, name)
   const tree = join(folder, 'node_modules')
-  const text = await readRegularText(join(folder, 'returned.json')).catch(() => '{}')
-  const { keepIn } = JSON.parse(text) as Returned
+  const { keepIn } = (await recordIn<Returned>(join(folder, 'returned.json'))) ?? {}
   const ready = (await namesIn(kind.ready)).length
   if (keepIn === undefined && ready >= readyTrees) return removeFolder(folder)
   const behind = ready === 0 || (await namesIn(kind.returned)).length >= mostReturned
@@ -176,9 +184,9 @@ export const registerKind = async (kind: Kind, origin: Origin): Promise<void> =>
 /** Copies the source from the checkout. False = the checkout's packages have changed since the kind was registered. */
 const makeSource = async (cacheDir: string, key: string, kind: Kind, signal: AbortSignal): Promise<boolean> => {
   if (await isThere(kind.source)) return true
-  const text = await readRegularText(originFile(kind)).catch(() => undefined)
-  if (text === undefined) return false
-  const { root, folder, lockHash } = JSON.parse(text) as Origin
+  const origin = await recordIn<Origin>(originFile(kind))
+  if (origin === undefined) return false
+  const { root, folder, lockHash } = origin
   const isSame = async (): Promise<boolean> =>
     (await packageKeyOf(root, folder, lockHash).catch(() => undefined)) === key
   if (!(await isSame())) return false

@@ -5,6 +5,7 @@
  */
 import { mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setAside } from '../platform/damaged-file.ts'
 import { readRegularText } from '../platform/regular-file.ts'
 import { contextExports, goalExports } from '../domain/export-folder.ts'
 import type { Repository } from './repository-types.ts'
@@ -27,21 +28,25 @@ const exists = async (path: string): Promise<boolean> =>
     () => false,
   )
 
-const make = async (gitDir: string, format: string): Promise<void> => {
-  if (await exists(gitDir)) return
+const init = (folder: string, format: string) =>
+  git(['init', '--quiet', '--bare', '--template=', '--initial-branch=none', `--object-format=${format}`, folder], {
+    cwd: folder,
+  })
+
+const isSound = async (gitDir: string): Promise<boolean> =>
+  (await gitLine(['rev-parse', '--is-bare-repository'], { cwd: gitDir, gitDir, okCodes: [0, 1, 128] })) === 'true'
+
+const make = async (stateDir: string, gitDir: string, format: string): Promise<void> => {
+  if (await exists(gitDir)) {
+    if (await isSound(gitDir)) return
+    // Both files say nothing that git does not write again; objects and refs stay.
+    for (const name of ['HEAD', 'config']) if (await exists(join(gitDir, name))) setAside(stateDir, join(gitDir, name))
+    return void (await init(gitDir, format))
+  }
   const making = `${gitDir}.making`
   await rm(making, { recursive: true, force: true })
   await mkdir(making, { recursive: true, mode: 0o700 })
-  const args = [
-    'init',
-    '--quiet',
-    '--bare',
-    '--template=',
-    '--initial-branch=none',
-    `--object-format=${format}`,
-    making,
-  ]
-  await git(args, { cwd: making })
+  await init(making, format)
   await mkdir(join(making, 'info'), { recursive: true })
   await rename(making, gitDir)
 }
@@ -76,8 +81,7 @@ export const openShadow = async (stateDir: string, repository: Repository): Prom
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
   const shadow = shadowAt(stateDir, repository)
   const format = await objectFormatOf(repository)
-  await make(shadow.gitDir, format)
-  await make(shadow.rawGitDir, format)
+  await Promise.all([shadow.gitDir, shadow.rawGitDir].map((gitDir) => make(stateDir, gitDir, format)))
   const alternates = repository.commonDir === null ? '' : `${alternatePath(join(repository.commonDir, 'objects'))}\n`
   await mkdir(join(shadow.gitDir, 'objects', 'info'), { recursive: true })
   await writeFile(join(shadow.gitDir, 'objects', 'info', 'alternates'), alternates)

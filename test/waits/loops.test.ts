@@ -14,7 +14,7 @@ const thenDone = `if (hinted) { put('made.txt', existsSync('part.txt') ? 'after 
 
 /** The same call with the same answer, one a line, for as long as it lives. */
 const again = (calls: string): string => `let made = 0
-  const next = () => { made += 1; ${calls} if (made < 500) setTimeout(next, 20) }
+  const next = () => { made += 1; ${calls} if (made < 5_000) setTimeout(next, 20) }
   next()`
 const ask = (command: string, answer: string): string =>
   `call('c' + made, 'Bash', { command: ${command} }); answered('c' + made, ${answer});`
@@ -56,7 +56,7 @@ const circles: Record<string, FaultAgent> = {
         made += 1
         print({ type: 'step_start', part: { messageID: 'm' + made } })
         print({ type: 'step_finish', part: { reason: 'unknown', messageID: 'm' + made } })
-        if (made < 500) setTimeout(next, 20)
+        if (made < 5_000) setTimeout(next, 20)
       }
       next()`,
   },

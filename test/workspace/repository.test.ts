@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { git, gitInCheckout, refName } from '../../src/workspace/git.ts'
@@ -185,6 +185,18 @@ test('the log of a branch is read even if its commit does not exist, and a damag
     writeFileSync(log, text)
     expect(await readRefLog(scene.repository, 'refs/heads/main', 10)).toEqual([])
   }
+})
+
+test.each(['', '\0{', 'ref: '])('a shadow whose HEAD and config read %j is mended', async (text) => {
+  scene = await setScene()
+  const state = join(scene.top, 'damaged-state')
+  const { gitDir, rawGitDir } = await openShadow(state, scene.repository)
+  user(gitDir, 'update-ref', 'refs/heads/kept', scene.head)
+  for (const dir of [gitDir, rawGitDir]) for (const name of ['HEAD', 'config']) writeFileSync(join(dir, name), text)
+  await openShadow(state, scene.repository)
+  expect(user(gitDir, 'rev-parse', 'refs/heads/kept')).toBe(scene.head)
+  expect(user(rawGitDir, 'rev-parse', '--is-bare-repository')).toBe('true')
+  expect(readdirSync(join(state, 'damaged')).toSorted()).toContain('shadow.git__HEAD.1.new')
 })
 
 test('a shadow half made by a crash is made anew, a finished one is opened again', async () => {

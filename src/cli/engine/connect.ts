@@ -7,6 +7,7 @@ import { readRegularTextSync } from '../../platform/regular-file.ts'
 import type { Health } from '../../api/contract.ts'
 import { openStateDir, writingIn } from '../../api/state-dir.ts'
 import { AppError, exitCodes, messageOf } from '../../errors.ts'
+import { isDamage } from '../../platform/damaged-file.ts'
 import { livenessOf, type ProcessIdentity } from '../../platform/process.ts'
 import { configuredDatabase, storeName } from '../../store/postgres-location.ts'
 import { repositoryName } from '../../workspace/remote.ts'
@@ -30,13 +31,26 @@ interface Address {
 const startDeadlineMs = 120_000
 const idleExitSeconds = 900
 
-const readAddress = (stateDir: string): Address | undefined => {
+/** An engine that runs writes its address and its token anew within this time where they are damaged. */
+const repairMs = 5_000
+
+/** Undefined = no engine has written it, or the one that did has ended. */
+const readAddress = (stateDir: string): Address | undefined | 'damaged' => {
+  const path = join(stateDir, 'engine.json')
+  if (!existsSync(path)) return undefined
   try {
-    const address = JSON.parse(readRegularTextSync(join(stateDir, 'engine.json'))) as Address
+    const address = JSON.parse(readRegularTextSync(path)) as Address
     return livenessOf(address.identity) === 'dead' ? undefined : address
-  } catch {
-    return undefined // no engine has written its address, or the engine is stopping
+  } catch (error) {
+    return isDamage(error) || error instanceof TypeError ? 'damaged' : undefined
   }
+}
+
+const addressAt = async (stateDir: string): Promise<Address | undefined> => {
+  const deadline = performance.now() + repairMs
+  let found = readAddress(stateDir)
+  for (; found === 'damaged' && performance.now() < deadline; found = readAddress(stateDir)) await delay(100)
+  return found === 'damaged' ? undefined : found
 }
 
 const tokenOf = (stateDir: string): string => {
@@ -60,11 +74,19 @@ export const awaitEngineEnd = async (identity: ProcessIdentity | undefined, dead
   return true
 }
 
-export const engineIdentity = (stateDir: string): ProcessIdentity | undefined => readAddress(stateDir)?.identity
-
-/** The running engine of a state folder with the repository that it serves, or undefined. */
-export const engineAt = async (stateDir: string): Promise<{ client: Client; root: string } | undefined> => {
+export const engineIdentity = (stateDir: string): ProcessIdentity | undefined => {
   const address = readAddress(stateDir)
+  return address === 'damaged' ? undefined : address?.identity
+}
+
+interface EngineHere {
+  client: Client
+  root: string
+}
+
+/** Throws UNAUTHORISED if the token is not that of the engine. */
+const reach = async (stateDir: string): Promise<EngineHere | undefined> => {
+  const address = await addressAt(stateDir)
   if (address === undefined) return undefined
   const client = createClient(address.url, tokenOf(stateDir), sendTo(address.socket))
   try {
@@ -72,6 +94,20 @@ export const engineAt = async (stateDir: string): Promise<{ client: Client; root
   } catch (error) {
     if (error instanceof AppError && error.code === 'ENGINE_UNAVAILABLE') return undefined
     throw error
+  }
+}
+
+/** The running engine of a state folder with the repository that it serves, or undefined. */
+export const engineAt = async (stateDir: string): Promise<EngineHere | undefined> => {
+  const deadline = performance.now() + repairMs
+  for (;;) {
+    try {
+      return await reach(stateDir)
+    } catch (error) {
+      const isDamaged = error instanceof AppError && error.code === 'UNAUTHORISED'
+      if (!isDamaged || performance.now() > deadline) throw error
+      await delay(100)
+    }
   }
 }
 

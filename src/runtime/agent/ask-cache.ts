@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { messageOf } from '../../errors.ts'
 import type { Context } from '../core/context.ts'
-import { readIfFile } from '../core/files.ts'
+import { readStateFile } from '../core/files.ts'
 
 const mostAnswers = 500
 const longestMs = 14 * 24 * 3600 * 1000
@@ -41,15 +41,10 @@ const entrySchema = z.object({ key: z.string(), at: z.iso.datetime(), answer: z.
 const folderOf = ({ stateDir }: Caching): string => join(stateDir, 'answers')
 
 export const readCachedAnswer = (context: Caching, key: string): unknown => {
-  const text = readIfFile(context.ports.files, join(folderOf(context), `${key}.json`))
-  if (text === undefined) return undefined
-  try {
-    const entry = entrySchema.parse(JSON.parse(text))
-    const age = context.clock.now().getTime() - Date.parse(entry.at)
-    return entry.key === key && age <= longestMs ? entry.answer : undefined
-  } catch {
-    return undefined // damaged: the question is asked again, and its answer replaces the file
-  }
+  const entry = readStateFile(context, join(folderOf(context), `${key}.json`), entrySchema)
+  if (entry?.key !== key) return undefined
+  const age = context.clock.now().getTime() - Date.parse(entry.at)
+  return age <= longestMs ? entry.answer : undefined
 }
 
 /** Removes what is too old, and the oldest beyond the bound. */

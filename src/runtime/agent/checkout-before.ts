@@ -1,7 +1,9 @@
 /** The owner's repository and checkout before the agent ran. landing/checkout-guard.ts compares them after it has ended. */
 import { join } from 'node:path'
+import { z } from 'zod'
 import type { CheckoutState } from '../../workspace/checkout-state.ts'
 import type { Refs } from '../../workspace/refs.ts'
+import { readStateFile, writeStateFile } from '../core/files.ts'
 import type { RunContext } from '../core/run-context.ts'
 
 /** What is compared before and after a launch. */
@@ -10,6 +12,14 @@ export interface CheckoutBefore {
   checkout: CheckoutState
   /** When it was read, in ISO format. */
   at: string
+}
+
+/** Its parts are as this engine, or one before it, wrote them: only damage has to be found. */
+const shape = {
+  parse: (value: unknown) => {
+    z.object({ refs: z.record(z.string(), z.unknown()), checkout: z.object({}), at: z.iso.datetime() }).parse(value)
+    return value as CheckoutBefore
+  },
 }
 
 const recordOf = (runContext: RunContext): string => join(runContext.paths.root, 'checkout.json')
@@ -25,7 +35,7 @@ export const readNow = async (runContext: RunContext): Promise<CheckoutBefore> =
 export const storeCheckout = (runContext: RunContext, before: CheckoutBefore): void => {
   const { clock, ports } = runContext.context
   runContext.before = { ...before, readAt: clock.elapsed() }
-  ports.files.writeFileSync(recordOf(runContext), JSON.stringify(before), { mode: 0o600 })
+  writeStateFile(ports.files, recordOf(runContext), JSON.stringify(before))
 }
 
 /** Milliseconds. A relaunch follows the end of a launch at once, and what was read at that end is used again. */
@@ -41,7 +51,5 @@ export const recordCheckoutBefore = async (runContext: RunContext): Promise<void
 export const checkoutBefore = (runContext: RunContext): CheckoutBefore | undefined => {
   if (runContext.before !== undefined) return runContext.before
   // After a restart of the engine only the file is left.
-  const { files } = runContext.context.ports
-  const path = recordOf(runContext)
-  return files.existsSync(path) ? (JSON.parse(files.readFileSync(path, 'utf8')) as CheckoutBefore) : undefined
+  return readStateFile<CheckoutBefore>(runContext.context, recordOf(runContext), shape)
 }

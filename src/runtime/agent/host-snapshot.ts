@@ -8,7 +8,7 @@ import { messageOf } from '../../errors.ts'
 import type { HostFacts } from '../../platform/host-facts.ts'
 import { digestOf } from '../../recovery/signature.ts'
 import type { Context } from '../core/context.ts'
-import { readIfFile } from '../core/files.ts'
+import { readStateFile } from '../core/files.ts'
 import { printed, toolAt, toolsOn, versionsOf, type FoundTool } from './host-tools.ts'
 
 const lifeMs = 24 * 3_600_000
@@ -151,15 +151,9 @@ const take = async (given: Given, found: Found): Promise<HostSnapshot> => {
 
 const fileIn = (stateDir: string): string => join(stateDir, 'host-snapshot.json')
 
-const read = ({ ports: { files }, stateDir }: Given): HostSnapshot | undefined => {
-  const text = readIfFile(files, fileIn(stateDir))
-  if (text === undefined) return undefined
-  try {
-    return hostSnapshotSchema.parse(JSON.parse(text))
-  } catch {
-    return undefined // of another version or damaged: it is taken again
-  }
-}
+/** One of another version is taken again. */
+const read = (given: Given): HostSnapshot | undefined =>
+  hostSnapshotSchema.safeParse(readStateFile(given, fileIn(given.stateDir))).data
 
 /** A snapshot from the future was taken before the clock was set back: its age is unknown. */
 const isCurrent = (snapshot: HostSnapshot, fingerprint: string, now: Date): boolean =>

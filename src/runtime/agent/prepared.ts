@@ -1,7 +1,9 @@
 /** What a fresh workspace got before its agent started. Written once, next to the workspace, and read by everything that inspects the work. */
 import { join } from 'node:path'
+import { z } from 'zod'
 import type { Submodules } from '../../workspace/submodules.ts'
 import type { Context, RunPaths } from '../core/context.ts'
+import { readStateFile, writeStateFile } from '../core/files.ts'
 
 export interface Prepared extends Submodules {
   /** Files copied from the owner's checkout. They are not part of the work. */
@@ -10,19 +12,32 @@ export interface Prepared extends Submodules {
   setupTree: string | null
 }
 
-type Preparing = { context: Pick<Context, 'ports'>; paths: Pick<RunPaths, 'root'> }
+type Preparing = { context: Pick<Context, 'ports' | 'stateDir' | 'config'>; paths: Pick<RunPaths, 'root'> }
+
+const shape = z.object({
+  laid: z.array(z.string()),
+  missing: z.array(z.object({ path: z.string(), reason: z.string() })),
+  copied: z.array(z.string()),
+  setupTree: z.string().nullable(),
+})
 
 const fileOf = ({ root }: Pick<RunPaths, 'root'>): string => join(root, 'prepared.json')
 
 export const recordPrepared = ({ context, paths }: Preparing, prepared: Prepared): void =>
-  context.ports.files.writeFileSync(fileOf(paths), JSON.stringify(prepared), { mode: 0o600 })
+  writeStateFile(context.ports.files, fileOf(paths), JSON.stringify(prepared))
 
-/** Empty in direct mode, which has no fresh workspace. */
+/**
+ * Empty in direct mode, which has no fresh workspace. Of a damaged record, only what the configuration copies is known: that stays no part of
+ * the work, since it may be a secret.
+ */
 export const readPrepared = ({ context, paths }: Preparing): Prepared => {
-  const { files } = context.ports
-  return files.existsSync(fileOf(paths))
-    ? (JSON.parse(files.readFileSync(fileOf(paths), 'utf8')) as Prepared)
-    : { laid: [], missing: [], copied: [], setupTree: null }
+  const none = { laid: [], missing: [], copied: [], setupTree: null }
+  if (!context.ports.files.existsSync(fileOf(paths))) return none
+  const found = readStateFile(context, fileOf(paths), shape)
+  if (found !== undefined) return found
+  const known = { ...none, copied: [...context.config().workspace.copy] }
+  recordPrepared({ context, paths }, known)
+  return known
 }
 
 /** Paths named in the brief, whose part about the host is small. */

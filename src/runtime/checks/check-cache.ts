@@ -4,12 +4,13 @@
  */
 import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
+import { z } from 'zod'
 import type { CheckResult, Install } from '../../domain/run.ts'
 import { isBuild } from '../../recovery/diagnosis/argv.ts'
 import type { TestCount } from '../../recovery/proof/test-count.ts'
 import type { FailingSet } from '../../recovery/failing-set.ts'
 import type { Context } from '../core/context.ts'
-import { readIfFile, type Files } from '../core/files.ts'
+import { readIfFile, readStateFile, writeStateFile } from '../core/files.ts'
 import type { Ports } from '../core/ports.ts'
 
 export interface CacheLocation extends Pick<Context, 'repository' | 'shadow' | 'stateDir' | 'config'> {
@@ -66,14 +67,12 @@ const fileOf = async ({ git, files }: Ports, place: CacheLocation, commands: rea
   return join(checkCacheFolder(place.stateDir), `${hash.digest('hex').slice(0, 40)}.json`)
 }
 
-const read = (files: Files, path: string): CachedResult | undefined => {
-  try {
-    const found = JSON.parse(files.readFileSync(path, 'utf8')) as CachedResult
-    // A partial file, left by a killed engine, does not parse. A complete one has a state.
-    return typeof found.state === 'string' ? found : undefined
-  } catch {
-    return undefined // not run yet
-  }
+/** The file name holds the version of its form, so only the damage of a file has to be found. */
+const shape = {
+  parse: (value: unknown) => {
+    z.object({ state: z.enum(['passes', 'fails', 'no tests', 'unknown']), detail: z.string() }).parse(value)
+    return value as CachedResult
+  },
 }
 
 /** The cached result; undefined = none. `commands`: the check, after the commands that build something for it. */
@@ -81,7 +80,8 @@ export const cachedResult = async (
   ports: Ports,
   place: CacheLocation,
   commands: readonly string[],
-): Promise<CachedResult | undefined> => read(ports.files, await fileOf(ports, place, commands))
+): Promise<CachedResult | undefined> =>
+  readStateFile({ ports, stateDir: place.stateDir }, await fileOf(ports, place, commands), shape)
 
 /** An unknown result is not cached: the check runs again the next time. */
 export const cacheResult = async (
@@ -93,7 +93,7 @@ export const cacheResult = async (
   if (found.state === 'unknown') return
   const path = await fileOf(ports, place, commands)
   ports.files.mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  ports.files.writeFileSync(path, JSON.stringify(found), { mode: 0o600 })
+  writeStateFile(ports.files, path, JSON.stringify(found))
 }
 
 /** The check at this index, after the earlier ones that build something for it. */

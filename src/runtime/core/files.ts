@@ -1,6 +1,7 @@
 /** The port for the few files that the runtime reads and writes itself: see ports.ts. */
 import * as fs from 'node:fs'
 import { homedir } from 'node:os'
+import { isDamage, setAside } from '../../platform/damaged-file.ts'
 import { messageOf } from '../../errors.ts'
 import { refuseMounts } from '../../platform/mounts.ts'
 import { readRegularSync, readRegularTextSync } from '../../platform/regular-file.ts'
@@ -71,5 +72,30 @@ export const readIfFile = (files: Files, path: string): string | undefined => {
     return files.readFileSync(path, 'utf8')
   } catch {
     return undefined // missing or unreadable: the caller decides what that means
+  }
+}
+
+/** In one step, so that an engine that is killed leaves the old text or the new one. */
+export const writeStateFile = (files: Files, path: string, text: string): void => {
+  files.writeFileSync(`${path}.new`, text, { mode: 0o600 })
+  files.renameSync(`${path}.new`, path)
+}
+
+/**
+ * The content of a small JSON file that Unstuck wrote to its state folder; undefined = it is missing, or was damaged and is moved aside.
+ * `shape` throws for what it does not accept; absent = any JSON.
+ */
+export const readStateFile = <T = unknown>(
+  { ports: { files }, stateDir }: { ports: { files: Files }; stateDir: string },
+  path: string,
+  shape: { parse(value: unknown): T } = { parse: (value) => value as T },
+): T | undefined => {
+  if (!files.existsSync(path)) return undefined
+  try {
+    return shape.parse(JSON.parse(files.readFileSync(path, 'utf8')))
+  } catch (error) {
+    if (!isDamage(error)) throw error
+    setAside(stateDir, path, files)
+    return undefined
   }
 }

@@ -1,24 +1,24 @@
 /** Identifies this engine to the others: an id that stays with its state folder, its roles and its harnesses. */
 import { join } from 'node:path'
+import { z } from 'zod'
 import type { EngineRole } from '../../domain/engine.ts'
 import type { ProcessIdentity } from '../../platform/process.ts'
 import { AppError } from '../../errors.ts'
 import { listEngines, type NewEngine } from '../../store/engine.ts'
 import { storeNow } from '../../store/event.ts'
 import type { Context } from '../core/context.ts'
+import { readStateFile, writeStateFile } from '../core/files.ts'
 import { harnessesHere } from '../harness/harness-choice.ts'
 
 /** A state folder that was copied to another host gets a new id there: two engines must not share one. */
 const idOf = (context: Context): string => {
   const { files } = context.ports
   const path = join(context.stateDir, 'engine-id.json')
-  const known = files.existsSync(path)
-    ? (JSON.parse(files.readFileSync(path, 'utf8')) as { id: string; host: string })
-    : undefined
+  const known = readStateFile(context, path, z.object({ id: z.string().min(1), host: z.string() }))
   if (known !== undefined && known.host === context.host) return known.id
   const id = context.newId('e')
   files.mkdirSync(context.stateDir, { recursive: true, mode: 0o700 })
-  files.writeFileSync(path, JSON.stringify({ id, host: context.host }), { mode: 0o600 })
+  writeStateFile(files, path, JSON.stringify({ id, host: context.host }))
   return id
 }
 

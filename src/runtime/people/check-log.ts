@@ -29,14 +29,16 @@ const linesOf = (processes: Processes, dir: string): Lines =>
     }
   })
 
-const commandOf = (files: Files, dir: string): string => {
+/** The command line of a check; empty = the engine was killed before it wrote the order. */
+export const checkArgv = (files: Files, dir: string): string[] => {
   try {
-    const { argv } = JSON.parse(readIfFile(files, join(dir, 'spec.json')) ?? '') as { argv: string[] }
-    return argv.join(' ')
+    return (JSON.parse(readIfFile(files, join(dir, 'spec.json')) ?? '') as { argv: string[] }).argv
   } catch {
-    return 'a check' // the engine was killed before it wrote the order
+    return []
   }
 }
+
+const commandOf = (files: Files, dir: string): string => checkArgv(files, dir).join(' ') || 'a check'
 
 /** `outcome` is for people: "exit 1", "timed out", "running"; the times are null while the check runs. */
 const outcomeOf = (

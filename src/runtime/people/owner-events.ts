@@ -66,4 +66,9 @@ export const ownerEvents: EventTypes = {
       'connections to the embedded database that are not of Unstuck, or that a program of a run opened, were ended; what they did before may be in the store',
     sentence: (p) => `connections to the database that Unstuck did not open were ended: ${strangersText(p)}`,
   },
+  'state.file_damaged': {
+    meaning:
+      'files of the state folder were not what Unstuck had written; they were moved aside, and work goes on as if they had been missing',
+    sentence: (p) => `damaged files of the state folder were moved aside: ${listText(p.files)}`,
+  },
 }

@@ -6,7 +6,7 @@ import { basename, join } from 'node:path'
 import type { Run } from '../../domain/run.ts'
 import type { Driver, Transcript } from '../../harness/driver.ts'
 import { runPaths, type Context } from '../core/context.ts'
-import { readIfFile } from '../core/files.ts'
+import { checkArgv } from './check-log.ts'
 
 export interface Activity {
   /** Without cached input; of all launches of the run. */
@@ -50,9 +50,7 @@ const runningCheck = ({ ports: { files, processes }, stateDir, environment }: Co
   for (const name of files.readdirSync(folder)) {
     const dir = join(folder, name)
     if (processes.launchState(dir).state !== 'running') continue
-    const spec = readIfFile(files, join(dir, 'spec.json'))
-    const { argv } = JSON.parse(spec ?? '{"argv":[]}') as { argv: string[] }
-    return processes.redactText(commandText(argv), environment)
+    return processes.redactText(commandText(checkArgv(files, dir)), environment)
   }
   return null
 }
