@@ -40,8 +40,8 @@ const long = isLongForm
   ? []
   : [
       'test/{hostile/tree,hostile/weakened,real/traps,remote/corrections,remote/reviews,verify/codes}.test.ts',
-      'test/waits/{commands,conflict-solutions,dispatch,effect,fault-agents,follow-restart,grants,judge}.test.ts',
-      'test/waits/{known-repair,limits,loops,machine-failures,owner-limits,person-only,probes,red-before}.test.ts',
+      'test/waits/{commands,conflict-solutions,conflicts,dispatch,effect,fault-agents,follow-restart,grants,judge}.test.ts',
+      'test/waits/{known-repair,limits,loops,machine-failures,owner-limits,person-only,probes,proposal-doors,red-before}.test.ts',
       'test/waits/{remote,review-subjects,reviewers,stalled,workspaces}.test.ts',
     ]
 

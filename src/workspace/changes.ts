@@ -12,6 +12,7 @@ import type { FileChange, ChangeKind, ChangeList, LeftOut } from './repository-t
 import { filesWithEncodingFault } from './encoding.ts'
 import { fieldsOf, git, gitLine, objectName, refName } from './git.ts'
 import type { GitOptions } from './git.ts'
+import { gitOnObjects } from './object-cache.ts'
 import { alternatePath, inShadow, overFiles } from './shadow.ts'
 import type { Shadow } from './shadow.ts'
 import { readSubmodules, type SubmoduleRecord } from './submodule-record.ts'
@@ -297,4 +298,4 @@ export const captureBase = async (
 
 /** Target text of a symlink in a tree: what the commit will contain, even if the work tree has changed since. */
 export const linkTarget = async (shadow: Shadow, tree: string, path: string): Promise<string> =>
-  (await git(['cat-file', 'blob', `${objectName(tree)}:${path}`], inShadow(shadow))).stdout
+  (await gitOnObjects(['cat-file', 'blob', `${objectName(tree)}:${path}`], inShadow(shadow))).stdout

@@ -8,6 +8,7 @@ import { changesBetween } from './changes.ts'
 import type { RawChange } from './changes.ts'
 import type { CommitRequest } from './repository-types.ts'
 import { git, gitLine, objectName } from './git.ts'
+import { gitOnObjects } from './object-cache.ts'
 import { inShadow, withIndex } from './shadow.ts'
 import type { Shadow } from './shadow.ts'
 
@@ -93,7 +94,7 @@ export interface CommitFields {
 
 /** The fields of a commit object, verbatim (`author` with time and zone). */
 export const readCommit = async (shadow: Shadow, commit: string): Promise<CommitFields> => {
-  const { stdout } = await git(['cat-file', 'commit', objectName(commit)], inShadow(shadow))
+  const { stdout } = await gitOnObjects(['cat-file', 'commit', objectName(commit)], inShadow(shadow))
   const end = stdout.indexOf('\n\n')
   const headers = stdout.slice(0, end).split('\n')
   const all = (name: string): string[] =>

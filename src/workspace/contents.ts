@@ -1,10 +1,11 @@
 /** Reads files of a commit or tree through the shadow, never from the workspace, where an agent can write. */
 import { fieldsOf, git, objectName } from './git.ts'
+import { gitOnObjects } from './object-cache.ts'
 import { inShadow, type Shadow } from './shadow.ts'
 
 /** Text of a file; undefined = no such file (also for a folder or a nested repository). */
 export const fileTextAt = async (shadow: Shadow, treeish: string, path: string): Promise<string | undefined> => {
-  const found = await git(['cat-file', 'blob', `${objectName(treeish)}:${path}`], {
+  const found = await gitOnObjects(['cat-file', 'blob', `${objectName(treeish)}:${path}`], {
     ...inShadow(shadow),
     okCodes: [0, 128],
   })
@@ -14,7 +15,8 @@ export const fileTextAt = async (shadow: Shadow, treeish: string, path: string):
 /** Paths of all files of a commit or tree. */
 export const filesOf = async (shadow: Shadow, treeish: string): Promise<string[]> =>
   fieldsOf(
-    (await git(['ls-tree', '-r', '-z', '--name-only', '--full-tree', objectName(treeish)], inShadow(shadow))).stdout,
+    (await gitOnObjects(['ls-tree', '-r', '-z', '--name-only', '--full-tree', objectName(treeish)], inShadow(shadow)))
+      .stdout,
   )
 
 /** A patch between two commits for people, at most `mostChars` characters of it. */

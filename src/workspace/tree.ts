@@ -1,7 +1,8 @@
 /** Reads the content of a commit from its objects, because a repository by URL has no checkout. */
 import type { Repository } from './repository-types.ts'
-import { fieldsOf, git, gitLine, objectName } from './git.ts'
+import { fieldsOf, git, objectName } from './git.ts'
 import { inRepository } from './refs.ts'
+import { gitOnObjects } from './object-cache.ts'
 import { inShadow, type Shadow } from './shadow.ts'
 
 const largestText = 1024 * 1024
@@ -28,5 +29,7 @@ export const topOfCommit = async (repository: Repository, commit: string, wanted
 }
 
 /** The tree of a commit; a tree is returned as it is. */
-export const treeOf = (shadow: Shadow, commit: string): Promise<string> =>
-  gitLine(['rev-parse', '--verify', '--quiet', `${objectName(commit)}^{tree}`], inShadow(shadow))
+export const treeOf = async (shadow: Shadow, commit: string): Promise<string> => {
+  const args = ['rev-parse', '--verify', '--quiet', `${objectName(commit)}^{tree}`]
+  return (await gitOnObjects(args, inShadow(shadow))).stdout.trim()
+}

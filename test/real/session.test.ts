@@ -8,6 +8,7 @@ import { afterEach, expect, test } from 'vitest'
 import type { CliName } from '../../scripts/install-clis.ts'
 import type { ScriptInput } from '../../sim/script.ts'
 import { openUser, type EndedCommand, type Printed, type User } from './user.ts'
+import { isLongForm } from '../support/form.ts'
 
 type Steps = ScriptInput['conversations'][number]['steps']
 
@@ -90,7 +91,7 @@ const clocks = {
 
 const opened = (events: Printed[]): Printed[] => events.filter(({ type }) => type === 'escalation.opened')
 
-test('each of these faults is recovered from, and all of the work lands', async () => {
+test.runIf(isLongForm)('each of these faults is recovered from, and all of the work lands', async () => {
   user = await openUser(
     () => players.map(({ name, steps }) => ({ name, match: titleOf(name), steps: steps(name) })),
     // Claude's own patience with a busy provider is minutes.

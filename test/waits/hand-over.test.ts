@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { DoctorView, Escalation, EventView, GoalView, Run, StatusView, TaskView } from '../../src/api/contract.ts'
 import { filesAt, openScene, type Scene } from '../hostile/scene.ts'
+import { isLongForm } from '../support/form.ts'
 import { user } from '../workspace/scene.ts'
 
 /** Writes what no check lets pass. */
@@ -195,26 +196,29 @@ const start = async (point?: string): Promise<ChildProcess> => {
   return child
 }
 
-test('an engine that is killed while the task is with a person, and again while it collects, loses nothing', async () => {
-  const goal = await stuck()
-  const { id } = only(goal)
-  await scene.stop()
-  const first = await start()
-  const folder = await takeOver(id)
-  first.kill('SIGKILL')
-  await once(first, 'exit')
-  writeFileSync(join(folder, 'src/work.txt'), 'done by hand\n')
-  const second = await start('workspace-made')
-  const ended = once(second, 'exit')
-  await ran('give-back', id)
-  expect(await ended).toEqual([null, 'SIGKILL'])
-  const third = await start()
-  const landed = async (): Promise<true | undefined> => {
-    const { goals } = JSON.parse((await scene.here('status', '--json')).stdout) as StatusView
-    return goals.find(({ id: other }) => other === goal.id)?.state === 'ready' ? true : undefined
-  }
-  await until(landed, 'the goal to be ready')
-  expect(user(scene.root, 'show', `${goal.branch}:src/work.txt`)).toContain('done by hand')
-  third.kill('SIGTERM')
-  await once(third, 'exit')
-})
+test.runIf(isLongForm)(
+  'an engine that is killed while the task is with a person, and again while it collects, loses nothing',
+  async () => {
+    const goal = await stuck()
+    const { id } = only(goal)
+    await scene.stop()
+    const first = await start()
+    const folder = await takeOver(id)
+    first.kill('SIGKILL')
+    await once(first, 'exit')
+    writeFileSync(join(folder, 'src/work.txt'), 'done by hand\n')
+    const second = await start('workspace-made')
+    const ended = once(second, 'exit')
+    await ran('give-back', id)
+    expect(await ended).toEqual([null, 'SIGKILL'])
+    const third = await start()
+    const landed = async (): Promise<true | undefined> => {
+      const { goals } = JSON.parse((await scene.here('status', '--json')).stdout) as StatusView
+      return goals.find(({ id: other }) => other === goal.id)?.state === 'ready' ? true : undefined
+    }
+    await until(landed, 'the goal to be ready')
+    expect(user(scene.root, 'show', `${goal.branch}:src/work.txt`)).toContain('done by hand')
+    third.kill('SIGTERM')
+    await once(third, 'exit')
+  },
+)

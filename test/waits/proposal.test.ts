@@ -54,33 +54,36 @@ test('AC-1 AC-4: a command of auto_approve runs on a broken tree before the buil
   expect(readFileSync(join(scene.top, 'prompts', 'one-1'), 'utf8')).toContain('recovery.json')
 })
 
-test('AC-2: after a command that helped, feedback and merges go on as usual, and the command is repeated in new clones', async () => {
-  await open({ auto_approve: ['touch env.ok', 'true && touch env.ok'], cooldown_seconds: 0 }, { maxParallel: 2 })
-  propose('one', { command: 'touch env.ok' })
-  propose('two', { command: 'true && touch env.ok' })
-  // Wrong at first: what its check says then is for the agent, as in any other run.
-  const [one, two] = tasksOf('one', 'two').map((task) => ({ ...task, after: [] }))
-  writeFileSync(
-    join(scene.top, 'trick-one.mjs'),
-    `import { existsSync, writeFileSync } from 'node:fs'
+test.runIf(isLongForm)(
+  'AC-2: after a command that helped, feedback and merges go on as usual, and the command is repeated in new clones',
+  async () => {
+    await open({ auto_approve: ['touch env.ok', 'true && touch env.ok'], cooldown_seconds: 0 }, { maxParallel: 2 })
+    propose('one', { command: 'touch env.ok' })
+    propose('two', { command: 'true && touch env.ok' })
+    // Wrong at first: what its check says then is for the agent, as in any other run.
+    const [one, two] = tasksOf('one', 'two').map((task) => ({ ...task, after: [] }))
+    writeFileSync(
+      join(scene.top, 'trick-one.mjs'),
+      `import { existsSync, writeFileSync } from 'node:fs'
 if (existsSync('tried.txt')) writeFileSync('twice.txt', 'right'); else writeFileSync('tried.txt', '')`,
-  )
-  const goal = await scene.goal([
-    { ...one, allowedPaths: ['**'], commands: ['node need.js', 'node twice.js'] },
-    two ?? {},
-  ])
-  await isDone(goal, 1)
-  await isDone(goal, 2)
-  expect(launches('one')).toBe(2)
-  expect((await scene.recoveries(goal)).map(({ playbook, status }) => `${playbook} ${status}`).toSorted()).toEqual([
-    'check-feedback success',
-    'proposed-command success',
-    'proposed-command success',
-  ])
-  // The second of the two was checked again on top of the first, in another clone.
-  expect(await scene.events(goal, 'merge.reverified')).toHaveLength(1)
-  expect((await scene.events(goal, 'recovery_executed')).length).toBeGreaterThan(3)
-})
+    )
+    const goal = await scene.goal([
+      { ...one, allowedPaths: ['**'], commands: ['node need.js', 'node twice.js'] },
+      two ?? {},
+    ])
+    await isDone(goal, 1)
+    await isDone(goal, 2)
+    expect(launches('one')).toBe(2)
+    expect((await scene.recoveries(goal)).map(({ playbook, status }) => `${playbook} ${status}`).toSorted()).toEqual([
+      'check-feedback success',
+      'proposed-command success',
+      'proposed-command success',
+    ])
+    // The second of the two was checked again on top of the first, in another clone.
+    expect(await scene.events(goal, 'merge.reverified')).toHaveLength(1)
+    expect((await scene.events(goal, 'recovery_executed')).length).toBeGreaterThan(3)
+  },
+)
 
 test('without the section nothing is read, and the brief does not ask for it', async () => {
   await open(undefined, { playbooks: { disabled: ['check-feedback', 'fresh-feedback'] } })
@@ -189,24 +192,27 @@ test('AC-3: a command without effect leads to the fallback, and that to a questi
   expect(launches('one')).toBe(1)
 })
 
-test('AC-5: past the limit of the goal a person is asked, and a retry of the goal begins a new count', async () => {
-  await open({
-    auto_approve: ['touch env.ok', 'true && touch env.ok'],
-    max_auto_recoveries_per_run: 1,
-    cooldown_seconds: 0,
-  })
-  propose('one', { command: 'touch env.ok' })
-  propose('two', { command: 'true && touch env.ok' })
-  const goal = await scene.goal(tasksOf('one', 'two'))
-  await isDone(goal)
-  const asked = await question(goal, 'recovery_approval_required')
-  expect(asked.happened).toContain('the limit of 1 automatic recoveries of this goal')
-  propose('two', { command: 'touch env.ok' })
-  await scene.post(`/goals/${goal}/retry`)
-  await isDone(goal, 2)
-})
+test.runIf(isLongForm)(
+  'AC-5: past the limit of the goal a person is asked, and a retry of the goal begins a new count',
+  async () => {
+    await open({
+      auto_approve: ['touch env.ok', 'true && touch env.ok'],
+      max_auto_recoveries_per_run: 1,
+      cooldown_seconds: 0,
+    })
+    propose('one', { command: 'touch env.ok' })
+    propose('two', { command: 'true && touch env.ok' })
+    const goal = await scene.goal(tasksOf('one', 'two'))
+    await isDone(goal)
+    const asked = await question(goal, 'recovery_approval_required')
+    expect(asked.happened).toContain('the limit of 1 automatic recoveries of this goal')
+    propose('two', { command: 'touch env.ok' })
+    await scene.post(`/goals/${goal}/retry`)
+    await isDone(goal, 2)
+  },
+)
 
-test('AC-10: changes to auto_approve take effect in the next iteration', async () => {
+test.runIf(isLongForm)('AC-10: changes to auto_approve take effect in the next iteration', async () => {
   await open({ auto_approve: [] })
   propose('one', { command: mends })
   const goal = await scene.goal(tasksOf('one'))
@@ -250,20 +256,23 @@ test.runIf(isLongForm)('a proposal within the cooldown waits for its end, over a
   expect(Date.parse(String(second?.at)) - Date.parse(String(first?.at))).toBeGreaterThan(11_500)
 })
 
-test('a kill between intent and outcome leaves the outcome unknown: the command does not run again by itself', async () => {
-  await open({}, {}, { start: killable(engines) })
-  const top = scene.top
-  const kills = `echo ran >> ${top}/ran; kill -9 $(cat ${top}/pid); sleep 1`
-  const path = join(scene.root, '.unstuck', 'config.json')
-  const config = JSON.parse(readFileSync(path, 'utf8')) as object
-  writeFileSync(path, JSON.stringify({ ...config, recovery: { auto_approve: [kills] } }))
-  await scene.restart()
-  writeFileSync(join(top, 'pid'), String(engines.at(-1)?.pid))
-  propose('one', { command: kills })
-  const goal = await scene.goal(tasksOf('one'))
-  await scene.waitFor('the engine is gone', async () => (engines.at(-1)?.signalCode === 'SIGKILL' ? true : undefined))
-  await scene.restart()
-  const asked = await question(goal, 'recovery_unknown_outcome')
-  expect(asked.happened).toContain('its outcome is unknown')
-  expect(ran()).toBe(1)
-})
+test.runIf(isLongForm)(
+  'a kill between intent and outcome leaves the outcome unknown: the command does not run again by itself',
+  async () => {
+    await open({}, {}, { start: killable(engines) })
+    const top = scene.top
+    const kills = `echo ran >> ${top}/ran; kill -9 $(cat ${top}/pid); sleep 1`
+    const path = join(scene.root, '.unstuck', 'config.json')
+    const config = JSON.parse(readFileSync(path, 'utf8')) as object
+    writeFileSync(path, JSON.stringify({ ...config, recovery: { auto_approve: [kills] } }))
+    await scene.restart()
+    writeFileSync(join(top, 'pid'), String(engines.at(-1)?.pid))
+    propose('one', { command: kills })
+    const goal = await scene.goal(tasksOf('one'))
+    await scene.waitFor('the engine is gone', async () => (engines.at(-1)?.signalCode === 'SIGKILL' ? true : undefined))
+    await scene.restart()
+    const asked = await question(goal, 'recovery_unknown_outcome')
+    expect(asked.happened).toContain('its outcome is unknown')
+    expect(ran()).toBe(1)
+  },
+)

@@ -1,6 +1,12 @@
 import { randomBytes } from 'node:crypto'
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { readTexts } from '../../src/workspace/contents.ts'
+import { readCommit } from '../../src/workspace/commit.ts'
+import { fileTextAt, filesOf, readTexts } from '../../src/workspace/contents.ts'
+import { inShadow } from '../../src/workspace/shadow.ts'
+import { git } from '../../src/workspace/git.ts'
+import { treeOf } from '../../src/workspace/tree.ts'
 import { setScene, user, type Scene } from './scene.ts'
 
 let scene: Scene
@@ -37,4 +43,36 @@ test('what is too large is named, and what does not fit is left for the next cal
   expect([[...second.texts.keys()], second.left]).toEqual([[b, d], []])
   const one = await readTexts(scene.shadow, [a], { mostBytes: 1, mostBytesEach: 100 })
   expect([...one.texts.keys()]).toEqual([a])
+})
+
+test('an object is read once: its content cannot change, whatever becomes of the repository', async () => {
+  scene = await setScene({ 'a.txt': 'a', 'b.txt': 'b' })
+  const { head, root, shadow } = scene
+  const read = () =>
+    Promise.all([
+      readCommit(shadow, head),
+      filesOf(shadow, head),
+      treeOf(shadow, head),
+      ...['a.txt', 'b.txt', 'a.txt'].map((path) => fileTextAt(shadow, head, path)),
+    ])
+  const first = await read()
+  expect(first.slice(-3)).toEqual(['a', 'b', 'a'])
+  const objects = join(root, '.git', 'objects')
+  for (const name of readdirSync(objects)) rmSync(join(objects, name), { recursive: true })
+  await expect(git(['cat-file', '-e', head], inShadow(shadow))).rejects.toThrow()
+  expect(await read()).toEqual(first)
+})
+
+test('a failure is not kept: an object that comes later is found', async () => {
+  scene = await setScene({ 'a.txt': 'a' })
+  const other = await setScene({ 'b.txt': 'b' })
+  try {
+    await expect(treeOf(scene.shadow, other.head)).rejects.toThrow()
+    expect(await fileTextAt(scene.shadow, other.head, 'b.txt')).toBeUndefined()
+    user(scene.root, 'fetch', '--quiet', other.root, other.head)
+    expect(await treeOf(scene.shadow, other.head)).toMatch(/^[0-9a-f]{40}$/)
+    expect(await fileTextAt(scene.shadow, other.head, 'b.txt')).toBe('b')
+  } finally {
+    await other.clear()
+  }
 })

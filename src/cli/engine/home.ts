@@ -16,14 +16,22 @@ export interface Home {
   stateDir: string
 }
 
+/** By command, whose parts ask for it up to four times; each answer starts git twice. */
+const homes = new WeakMap<Io, Home>()
+
 export const homeOf = async (io: Io): Promise<Home> => {
   const address = remoteFromEnvironment(io.environment, io.cwd)
   if (address !== undefined) {
     const stateDir = stateDirOf(io.environment, address.id)
     return { repository: remoteRepository(address, stateDir), stateDir }
   }
+  const known = homes.get(io)
+  if (known !== undefined) return known
   const repository = await openRepository(io.cwd)
-  return { repository, stateDir: stateDirOf(io.environment, repository.id) }
+  const home = { repository, stateDir: stateDirOf(io.environment, repository.id) }
+  // A repository in which nothing was committed may get its first commit while this command runs.
+  if (repository.head !== null) homes.set(io, home)
+  return home
 }
 
 /** Creates the folder in which the engine starts, if the repository is given by URL; otherwise it exists already. */
