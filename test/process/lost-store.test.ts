@@ -1,8 +1,9 @@
 /** A store that is gone: no command begins an empty one by itself, and a person who wants that says so. */
-import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { Client } from 'pg'
 import { afterEach, expect, inject, test } from 'vitest'
+import { stateDirOf } from '../../src/api/state-dir.ts'
 import { embeddedLocation } from '../../src/store/postgres-location.ts'
 import { serverOf } from '../../src/store/server/embedded-server.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
@@ -32,6 +33,9 @@ const dropSchema = async ({ top, root }: Scene): Promise<void> => {
   await client.query(`drop schema "${schema}" cascade`)
   await client.end()
 }
+
+const stateDirOfScene = async (here: Scene): Promise<string> =>
+  stateDirOf(placeOf(here).environment, (await openRepository(here.root)).id)
 
 const ways: [string, boolean, (here: Scene) => Promise<void> | void][] = [
   ['folder of the server was removed', true, (here) => rmSync(postgresOf(here), { recursive: true })],
@@ -70,3 +74,49 @@ test.each(ways)('whose %s', async (_how, ownServer, lose) => {
   expect((await cli('status', '--json')).exitCode).toBe(0)
   expect(here.show('made.txt', goal)).toBe('made')
 })
+
+test.each<[string, boolean, (here: Scene) => Promise<void>]>([
+  ['the store', false, dropSchema],
+  [
+    'all that Unstuck knew',
+    true,
+    async (here) => {
+      await dropSchema(here)
+      rmSync(await stateDirOfScene(here), { recursive: true })
+    },
+  ],
+])(
+  'rebuild where %s is gone: the work of goal branches is checked again, and the rest is named',
+  async (_what, isAll, lose) => {
+    const here = await openScene(
+      {
+        command: { driver: 'command', program: `put('made.txt', 'made')` },
+        broken: { driver: 'command', program: 'process.exit(9)' },
+      },
+      {},
+    )
+    scene = here
+    const goal = await here.goal([{ title: 'is done' }, { title: 'stays undone', harness: 'broken' }])
+    const exported = join(here.root, '.unstuck', 'loops', goal, 'events.jsonl')
+    await expect
+      .poll(() => existsSync(exported) && readFileSync(exported, 'utf8').includes('"task.done"'), { timeout: 60_000 })
+      .toBe(true)
+    const cli = (...args: string[]): Promise<Ended> => runHere(args, placeOf(here))
+    await here.stop()
+    await lose(here)
+    // Nothing begins in silence beside branches of which no store knows.
+    if (isAll) expect((await cli('run', '--detach', 'more')).stderr).toContain(`unstuck/goal/${goal}`)
+    const rebuilt = await cli('store', 'rebuild')
+    expect(rebuilt).toMatchObject({ exitCode: 0 })
+    expect(rebuilt.stdout).toContain(`unstuck/goal/${goal} is checked again`)
+    expect(rebuilt.stdout).toContain('stays undone')
+    expect(rebuilt.stdout).not.toContain('is done\n')
+    const [taken = ''] = /g-[a-z0-9]{8}(?=:)/.exec(rebuilt.stdout) ?? []
+    expect(taken).not.toBe(goal)
+    await expect.poll(async () => (await cli('status')).stdout, { timeout: 120_000 }).toContain(`unstuck land ${taken}`)
+    expect(here.show('made.txt', taken)).toBe('made')
+    // It is taken over once.
+    expect((await cli('store', 'rebuild')).stdout).not.toContain('is checked again')
+    expect(await cli('land', taken)).toMatchObject({ exitCode: 0 })
+  },
+)

@@ -1,6 +1,5 @@
-/** `unstuck store new`: begins an empty store where the one of this repository is gone. */
+/** `unstuck store new` and `rebuild`: what a person does where the store of this repository is gone. */
 import { AppError, exitCodes } from '../../errors.ts'
-import type { Repository } from '../../workspace/repository-types.ts'
 import type { Register } from '../command-options.ts'
 import type { Home } from '../engine/home.ts'
 import { printLine, type Io } from '../io.ts'
@@ -22,16 +21,10 @@ const isLost = async ({ environment }: Io, { stateDir, repository }: Home): Prom
   }
 }
 
-const goalBranches = async (repository: Repository): Promise<string[]> => {
-  if (repository.url !== undefined) return []
-  const { readRefs } = await import('../../workspace/refs.ts')
-  const refs = await readRefs(repository, 'refs/heads/unstuck/goal/')
-  return Object.keys(refs).map((ref) => ref.slice('refs/heads/'.length))
-}
-
 const begin = async (io: Io): Promise<number> => {
   const { homeOf, requireStore } = await import('../engine/home.ts')
   const { refuseRuns } = await import('../person-here.ts')
+  const { goalBranchesOf, printBranches } = await import('../engine/goal-branches.ts')
   const home = await homeOf(io)
   await refuseRuns(io, 'unstuck store new')
   requireStore(home)
@@ -40,12 +33,22 @@ const begin = async (io: Io): Promise<number> => {
       'INPUT_INVALID',
       'the store of this repository is there, and an empty one begins only where it is gone; see it with: unstuck status',
     )
-  const branches = await goalBranches(home.repository)
   const { forgetStore } = await import('../../store/store-markers.ts')
   forgetStore(home.stateDir)
   printLine(io, 'The next command begins an empty store: goals, answers and budgets of the old one are forgotten.')
-  for (const branch of branches) printLine(io, `  ${branch} stays; look at it with: git log ${branch}`)
+  printBranches(io, await goalBranchesOf(home))
   return exitCodes.ok
+}
+
+const rebuild = async (io: Io): Promise<number> => {
+  const { homeOf } = await import('../engine/home.ts')
+  const { refuseRuns } = await import('../person-here.ts')
+  const { forgetStore, hadStore } = await import('../../store/store-markers.ts')
+  const { rebuildStore } = await import('../store-rebuild.ts')
+  const home = await homeOf(io)
+  await refuseRuns(io, 'unstuck store rebuild')
+  if (hadStore(home.stateDir) && (await isLost(io, home))) forgetStore(home.stateDir)
+  return rebuildStore(io)
 }
 
 export const register: Register = (program, act) => {
@@ -54,4 +57,10 @@ export const register: Register = (program, act) => {
     .command('new')
     .description('begin an empty store; branches of earlier goals stay')
     .action(() => act((io) => begin(io)))
+  store
+    .command('rebuild')
+    .description(
+      'begin a new store where it is gone, and have the work of earlier goal branches checked and taken over',
+    )
+    .action(() => act((io) => rebuild(io)))
 }

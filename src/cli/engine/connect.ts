@@ -9,12 +9,14 @@ import { openStateDir, writingIn } from '../../api/state-dir.ts'
 import { AppError, exitCodes, messageOf } from '../../errors.ts'
 import { isDamage } from '../../platform/damaged-file.ts'
 import { livenessOf, type ProcessIdentity } from '../../platform/process.ts'
+import { hadStore } from '../../store/store-markers.ts'
 import { configuredDatabase, storeName } from '../../store/postgres-location.ts'
 import { repositoryName } from '../../workspace/remote.ts'
 import type { Io } from '../io.ts'
 import { refuseRuns } from '../person-here.ts'
 import { createClient, type Client } from './client.ts'
 import { sendTo } from './send-over-socket.ts'
+import { tellOfLeftBranches } from './goal-branches.ts'
 import { makeRoot, homeOf, requireStore, type Home } from './home.ts'
 
 /** Shows what the command is waiting for. */
@@ -183,7 +185,8 @@ export const checkStore = async (io: Io, home: Home, client: Client): Promise<vo
 /** Connects to the engine of this repository. Without a running engine, starts one if `start` is set, or throws. */
 export const connect = async (
   io: Io,
-  options: { start: boolean; say?: Say },
+  /** `rebuilds`: the command takes branches of an earlier store over, so it need not be told of them. */
+  options: { start: boolean; say?: Say; rebuilds?: boolean },
 ): Promise<{ client: Client; home: Home }> => {
   const home = await homeOf(io)
   const found = await findEngine(home)
@@ -193,7 +196,12 @@ export const connect = async (
   }
   // An engine below an agent could not tell that agent from a person.
   if (options.start) await refuseRuns(io, 'starting an engine')
-  if (options.start) return { client: await startEngine(io, home, options.say ?? (() => undefined)), home }
+  if (options.start) {
+    const isFirst = !hadStore(home.stateDir)
+    const client = await startEngine(io, home, options.say ?? (() => undefined))
+    if (isFirst && options.rebuilds !== true) await tellOfLeftBranches(io, client, home)
+    return { client, home }
+  }
   throw new AppError(
     'ENGINE_UNAVAILABLE',
     `no engine is running for ${repositoryName(home.repository)}; start it with "unstuck up" or "unstuck run"`,

@@ -6,9 +6,11 @@ import { parsePublicUrl } from '../../api/answer-link.ts'
 import { openStateDir } from '../../api/state-dir.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import type { LoginUrl } from '../../api/contract.ts'
+import { hadStore } from '../../store/store-markers.ts'
 import { repositoryName } from '../../workspace/remote.ts'
 import type { Client } from './client.ts'
 import { findEngine } from './connect.ts'
+import { tellOfLeftBranches } from './goal-branches.ts'
 import { makeRoot, homeOf, type Home } from './home.ts'
 import { killWhenSilent, silenceLimits, type SilenceLimits } from './watchdog.ts'
 import { printLine, type Io } from '../io.ts'
@@ -96,11 +98,13 @@ export const upCommand = async (io: Io, options: UpOptions, limits = silenceLimi
   return superviseEngine(io, options, argsOf(options), limits)
 }
 
-const reportReady = async (io: Io, { home, options, child }: Supervised, client: Client): Promise<void> => {
+const reportReady = async (io: Io, supervised: Supervised, client: Client): Promise<void> => {
+  const { home, options, child, isFirst } = supervised
   printLine(
     io,
     `The engine for ${repositoryName(home.repository)} is ready (pid ${child.pid}). Log: ${join(home.stateDir, 'engine.log')}`,
   )
+  if (isFirst) await tellOfLeftBranches(io, client, home)
   // An engine that another command started writes to a log file, which must not contain a login.
   if (options.idleExit === undefined) await showLogin(io, client)
 }
@@ -110,6 +114,8 @@ interface Supervised {
   options: UpOptions
   child: ChildProcess
   limits: SilenceLimits
+  /** The state folder had no store. */
+  isFirst: boolean
 }
 
 /** Runs the engine process once. A signal to this process shuts the engine down. */
@@ -156,11 +162,12 @@ const superviseEngine = async (io: Io, options: UpOptions, args: string[], limit
     )
   }
   openStateDir(home.stateDir)
+  const isFirst = !hadStore(home.stateDir)
   makeRoot(home)
   const crashes: number[] = []
   for (;;) {
     const child = startChild(io, home.repository.root, args)
-    const ending = await superviseOnce(io, { home, options, child, limits })
+    const ending = await superviseOnce(io, { home, options, child, limits, isFirst })
     if (io.signal.aborted || ending.code === 0) return exitCodes.ok
     if (ending.code !== null && permanent.has(ending.code)) return ending.code
     if (!mayRestart(io, home, crashes, ending)) return exitCodes.failed
