@@ -516,6 +516,7 @@ export const planted: readonly Planted[] = [
         return {
           files: {
             ...files,
+            existsSync: (path) => files.existsSync(kept(path)),
             statSync: (path) => files.statSync(kept(path)),
             readFileSync: (path, encoding) => {
               const from = kept(path)
