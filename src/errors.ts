@@ -44,7 +44,8 @@ export const errorTable = {
   STORE_LOST: {
     status: 500,
     exit: exitCodes.config,
-    title: 'There was a store of this repository, and it is gone; a new one begins only with `unstuck store rebuild` or `new`',
+    title:
+      'There was a store of this repository, and it is gone; a new one begins only with `unstuck store rebuild` or `new`',
   },
   STORE_UNAVAILABLE: {
     status: 503,

@@ -20,6 +20,15 @@ interface Moving {
   rmSync(path: string, options: { recursive: true; force: true }): void
 }
 
+/** Another reader may have moved it at the same time. */
+const moveIfThere = (files: Moving, path: string, to: string): void => {
+  try {
+    files.renameSync(path, to)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}
+
 /** Moves a file, or what stands in its place, to the folder of damaged files under the next free number. */
 export const setAside = (
   stateDir: string,
@@ -32,13 +41,16 @@ export const setAside = (
   const isFree = (to: string): boolean => !files.existsSync(to) && !files.existsSync(`${to}${unreportedSuffix}`)
   for (let number = 1; number <= mostKept; number += 1) {
     const to = join(folder, `${name}.${number}`)
-    if (isFree(to)) return files.renameSync(path, `${to}${unreportedSuffix}`)
+    if (isFree(to)) return moveIfThere(files, path, `${to}${unreportedSuffix}`)
   }
   files.rmSync(path, { recursive: true, force: true })
 }
+
+/** Of a file in a folder of ours: something else stands in its place, or its disk or its mode does not let us read it. */
+const unreadable = new Set(['ENOTREGULAR', 'EFBIG', 'EISDIR', 'ELOOP', 'EACCES', 'EPERM', 'EIO'])
 
 /** Whether an error of a reader says that the file is damaged. Others, as too many open files, say nothing about its content. */
 export const isDamage = (error: unknown): boolean =>
   error instanceof SyntaxError ||
   (error instanceof Error && error.name === 'ZodError') ||
-  ['ENOTREGULAR', 'EFBIG', 'EISDIR'].includes(String((error as NodeJS.ErrnoException).code))
+  unreadable.has(String((error as NodeJS.ErrnoException).code))

@@ -51,7 +51,9 @@ const contextWith = ({ config = {}, kept = () => approval, git, more }: Given = 
     readFileSync: (path, encoding) => {
       const key = keyOf(path)
       if (key === undefined) return realPorts.files.readFileSync(path, encoding)
-      return JSON.stringify({ key, at: new Date().toISOString(), answer: kept(key) })
+      const answer = kept(key)
+      if (answer === undefined) throw Object.assign(new Error('there is none'), { code: 'ENOENT' })
+      return JSON.stringify({ key, at: new Date().toISOString(), answer })
     },
   }
   return {

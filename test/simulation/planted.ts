@@ -516,7 +516,6 @@ export const planted: readonly Planted[] = [
         return {
           files: {
             ...files,
-            existsSync: (path) => files.existsSync(kept(path)),
             statSync: (path) => files.statSync(kept(path)),
             readFileSync: (path, encoding) => {
               const from = kept(path)

@@ -90,10 +90,10 @@ export const readStateFile = <T = unknown>(
   path: string,
   shape: { parse(value: unknown): T } = { parse: (value) => value as T },
 ): T | undefined => {
-  if (!files.existsSync(path)) return undefined
   try {
     return shape.parse(JSON.parse(files.readFileSync(path, 'utf8')))
   } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(String((error as NodeJS.ErrnoException).code))) return undefined
     if (!isDamage(error)) throw error
     setAside(stateDir, path, files)
     return undefined
