@@ -18,7 +18,7 @@ import { openContext, type EngineOptions } from './engine-context.ts'
 import { createEventHub, type EventHub, type HubOptions } from './event-hub.ts'
 import { openPersistedLogins } from './persisted-logins.ts'
 import { openRunTokens } from './run-token.ts'
-import { addressText, readToken, startApi } from './listen.ts'
+import { addressText, readToken, startApi, type Api } from './listen.ts'
 import { connectionLimit, createStreamLimits } from './limits.ts'
 import { createLogins } from './logins.ts'
 import { watchConnections } from './watch-connections.ts'
@@ -109,14 +109,17 @@ const close = async ({ context, hub }: Running, api: { close: () => void }): Pro
 /** Serves this engine, writes where it is found, and stops it where that fails. */
 const opened = async (running: Running, options: ServeOptions, stop: () => void) => {
   const { context, engine } = running
+  let listening: Api | undefined
   try {
     const api = await openApi(running, options, stop)
+    listening = api
     const address = addressText(api, options.version)
     replaceStateFile(context.stateDir, 'engine.json', address)
     // The first line of this start. A log on a full disk throws.
     writingIn(context.stateDir, () => context.log.info({ url: api.url, root: context.repository.root }, 'engine ready'))
     return { api, address }
   } catch (error) {
+    listening?.close()
     stop()
     await engine.stopped
     await context.db.close()
