@@ -20,6 +20,8 @@ let root = ''
 let environment: Record<string, string> = {}
 let engine: Server
 let place = 'running'
+/** The same in each response: another time would be a change, which is another picture. */
+const begun = new Date().toISOString()
 /** Responses of an engine, as far as these commands ask it. */
 const task = () => ({
   ...{
@@ -32,11 +34,11 @@ const task = () => ({
     recoveries: 0,
   },
   ...{ commands: ['npm test'], commandSource: 'task', role: 'worker', dependsOn: [] },
-  run: { id: 'r-1', phase: 'supervise', startedAt: new Date().toISOString(), notes: [], outcome: null, loop: null },
+  run: { id: 'r-1', phase: 'supervise', startedAt: begun, notes: [], outcome: null, loop: null },
 })
 const goal = () => ({
   ...{ id: 'g-1', title: 'Add a health endpoint', state: place === 'done' ? 'done' : 'active', reason: '' },
-  ...{ createdAt: new Date().toISOString(), targetBranch: 'main', mergeCommand: null, stillFailing: [] },
+  ...{ createdAt: begun, targetBranch: 'main', mergeCommand: null, stillFailing: [] },
   landing: { target: null },
   tasks: [task()],
 })
