@@ -192,27 +192,24 @@ test('AC-3: a command without effect leads to the fallback, and that to a questi
   expect(launches('one')).toBe(1)
 })
 
-test.runIf(isLongForm)(
-  'AC-5: past the limit of the goal a person is asked, and a retry of the goal begins a new count',
-  async () => {
-    await open({
-      auto_approve: ['touch env.ok', 'true && touch env.ok'],
-      max_auto_recoveries_per_run: 1,
-      cooldown_seconds: 0,
-    })
-    propose('one', { command: 'touch env.ok' })
-    propose('two', { command: 'true && touch env.ok' })
-    const goal = await scene.goal(tasksOf('one', 'two'))
-    await isDone(goal)
-    const asked = await question(goal, 'recovery_approval_required')
-    expect(asked.happened).toContain('the limit of 1 automatic recoveries of this goal')
-    propose('two', { command: 'touch env.ok' })
-    await scene.post(`/goals/${goal}/retry`)
-    await isDone(goal, 2)
-  },
-)
+test('AC-5: past the limit of the goal a person is asked, and a retry of the goal begins a new count', async () => {
+  await open({
+    auto_approve: ['touch env.ok', 'true && touch env.ok'],
+    max_auto_recoveries_per_run: 1,
+    cooldown_seconds: 0,
+  })
+  propose('one', { command: 'touch env.ok' })
+  propose('two', { command: 'true && touch env.ok' })
+  const goal = await scene.goal(tasksOf('one', 'two'))
+  await isDone(goal)
+  const asked = await question(goal, 'recovery_approval_required')
+  expect(asked.happened).toContain('the limit of 1 automatic recoveries of this goal')
+  propose('two', { command: 'touch env.ok' })
+  await scene.post(`/goals/${goal}/retry`)
+  await isDone(goal, 2)
+})
 
-test.runIf(isLongForm)('AC-10: changes to auto_approve take effect in the next iteration', async () => {
+test('AC-10: changes to auto_approve take effect in the next iteration', async () => {
   await open({ auto_approve: [] })
   propose('one', { command: mends })
   const goal = await scene.goal(tasksOf('one'))
