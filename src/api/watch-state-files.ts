@@ -24,10 +24,11 @@ const textOf = (path: string): string | undefined => {
   }
 }
 
-/** The address of another engine that lives: this one was suspended, and the other has taken over. */
-const isOfAnother = (text: string | undefined): boolean => {
+/** Whether the address is that of another engine that lives: this one was suspended, and the other has taken over. */
+const isServedByAnother = (stateDir: string): boolean => {
   try {
-    const { identity } = JSON.parse(text ?? '') as { identity: ProcessIdentity }
+    const text = readRegularTextSync(join(stateDir, 'engine.json'))
+    const { identity } = JSON.parse(text) as { identity: ProcessIdentity }
     return identity.pid !== process.pid && livenessOf(identity) === 'alive'
   } catch {
     return false
@@ -38,11 +39,11 @@ const isOfAnother = (text: string | undefined): boolean => {
 type OwnFiles = Readonly<Record<string, string>>
 
 const restore = (stateDir: string, own: OwnFiles): void => {
+  if (isServedByAnother(stateDir)) return
   for (const [name, text] of Object.entries(own)) {
     const path = join(stateDir, name)
     const isThere = existsSync(path)
-    const found = isThere ? textOf(path) : undefined
-    if (found === text || isOfAnother(found)) continue
+    if (isThere && textOf(path) === text) continue
     if (isThere) setAside(stateDir, path)
     replaceStateFile(stateDir, name, text)
   }

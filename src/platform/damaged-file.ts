@@ -17,7 +17,7 @@ interface Moving {
   existsSync(path: string): boolean
   mkdirSync(path: string, options: { recursive: true; mode: number }): unknown
   renameSync(from: string, to: string): void
-  rmSync(path: string, options: { recursive: true; force: true }): void
+  rmSync(path: string, options: { force: true }): void
 }
 
 /** Another reader may have moved it at the same time. */
@@ -29,7 +29,10 @@ const moveIfThere = (files: Moving, path: string, to: string): void => {
   }
 }
 
-/** Moves a file, or what stands in its place, to the folder of damaged files under the next free number. */
+/**
+ * Moves a file, or what stands in its place, to the folder of damaged files under the next free number. Where there is none, a file is removed;
+ * for a folder, which may hold anything, this throws.
+ */
 export const setAside = (
   stateDir: string,
   path: string,
@@ -43,7 +46,7 @@ export const setAside = (
     const to = join(folder, `${name}.${number}`)
     if (isFree(to)) return moveIfThere(files, path, `${to}${unreportedSuffix}`)
   }
-  files.rmSync(path, { recursive: true, force: true })
+  files.rmSync(path, { force: true })
 }
 
 /** Of a file in a folder of ours: something else stands in its place, or its disk or its mode does not let us read it. */

@@ -26,16 +26,14 @@ const drop = (key: string, answer: Answer): void => {
   kept -= answer.size
 }
 
-/** Not of a failure: an object that is not here yet may come, and git words it as a path that the commit lacks. */
-const isFinal = ({ code }: GitResult): boolean => code === 0
-
 const start = (key: string, args: string[], options: Place): Answer => {
   const answer: Answer = { result: git(args, options), size: 0 }
   answers.set(key, answer)
   answer.result.then(
     (result) => {
       const size = key.length + result.stdout.length
-      if (!isFinal(result) || size > mostOfOne) return drop(key, answer)
+      // A failure is not kept: an object that is not here yet may come, and git words it as a path that the commit lacks.
+      if (result.code !== 0 || size > mostOfOne) return drop(key, answer)
       answer.size = size
       kept += size
       for (const [oldest, { size: freed }] of answers) {

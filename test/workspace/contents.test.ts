@@ -76,3 +76,20 @@ test('a failure is not kept: an object that comes later is found', async () => {
     await other.clear()
   }
 })
+
+test('of many answers the least recently used are given up, and a large one is never kept', async () => {
+  const names = Array.from({ length: 22 }, (_value, index) => `${index}.txt`)
+  const texts = Object.fromEntries(names.map((name) => [name, name.padEnd(200 * 1024, '.')]))
+  scene = await setScene({ ...texts, 'large.txt': 'x'.repeat(300 * 1024) })
+  const { head, root, shadow } = scene
+  const read = (name: string): Promise<string | undefined> => fileTextAt(shadow, head, name)
+  for (const name of [...names, 'large.txt'])
+    expect(await read(name)).toHaveLength(name === 'large.txt' ? 300 * 1024 : 200 * 1024)
+  const objects = join(root, '.git', 'objects')
+  for (const name of readdirSync(objects)) rmSync(join(objects, name), { recursive: true })
+  expect([await read('21.txt'), await read('0.txt'), await read('large.txt')]).toEqual([
+    texts['21.txt'],
+    undefined,
+    undefined,
+  ])
+})

@@ -24,7 +24,7 @@ const isLost = async ({ environment }: Io, { stateDir, repository }: Home): Prom
 const begin = async (io: Io): Promise<number> => {
   const { homeOf, requireStore } = await import('../engine/home.ts')
   const { refuseRuns } = await import('../person-here.ts')
-  const { goalBranchesOf, printBranches } = await import('../engine/goal-branches.ts')
+  const { goalBranchesOf } = await import('../engine/goal-branches.ts')
   const home = await homeOf(io)
   await refuseRuns(io, 'unstuck store new')
   requireStore(home)
@@ -36,7 +36,7 @@ const begin = async (io: Io): Promise<number> => {
   const { forgetStore } = await import('../../store/store-markers.ts')
   forgetStore(home.stateDir)
   printLine(io, 'The next command begins an empty store: goals, answers and budgets of the old one are forgotten.')
-  printBranches(io, await goalBranchesOf(home))
+  for (const { name } of await goalBranchesOf(home)) printLine(io, `  ${name} stays; look at it with: git log ${name}`)
   return exitCodes.ok
 }
 

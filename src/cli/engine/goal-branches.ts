@@ -1,6 +1,6 @@
 /** Goal branches in the repository, whether or not the store knows their goals. */
 import type { Goal, TaskView } from '../../api/contract.ts'
-import { printLine, type Io } from '../io.ts'
+import type { Io } from '../io.ts'
 import type { Client } from './client.ts'
 import type { Home } from './home.ts'
 
@@ -46,7 +46,7 @@ export const unknownBranches = async (client: Client, home: Home): Promise<Unkno
   return found
 }
 
-/** For the first start of an engine: another store knew what these branches are, and nobody would miss it. */
+/** Tells a person whose first engine starts that an earlier store left these branches. Otherwise the loss of that store would go unnoticed. */
 export const tellOfLeftBranches = async (io: Io, client: Client, home: Home): Promise<void> => {
   const [first, ...more] = (await unknownBranches(client, home)).filter(({ isOnBranch }) => !isOnBranch)
   if (first === undefined) return
@@ -54,8 +54,4 @@ export const tellOfLeftBranches = async (io: Io, client: Client, home: Home): Pr
   io.error(
     `note: this store is new, and nothing is known of ${named}, which an earlier one left. Have the work checked and taken over: unstuck store rebuild\n`,
   )
-}
-
-export const printBranches = (io: Io, branches: readonly GoalBranch[]): void => {
-  for (const { name } of branches) printLine(io, `  ${name} stays; look at it with: git log ${name}`)
 }
