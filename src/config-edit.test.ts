@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { withAutoApprove } from './config-edit.ts'
+import { withEntry } from './config-edit.ts'
+
+const npmCi = { key: 'recovery.auto_approve', value: 'npm ci' } as const
 
 describe('a command is added to recovery.auto_approve', () => {
   test.each<[what: string, before: string | undefined, after: string]>([
@@ -32,7 +34,13 @@ describe('a command is added to recovery.auto_approve', () => {
       '\uFEFF{"recovery":{"auto_approve":["a", "npm ci"]}}',
     ],
   ])('%s', (_what, before, after) => {
-    expect(withAutoApprove(before, 'npm ci')).toBe(after)
+    expect(withEntry(before, npmCi)).toBe(after)
+  })
+
+  test('another list', () => {
+    expect(withEntry('{"workspace":{"copy":[".a"]}}', { key: 'workspace.copy', value: '.env' })).toBe(
+      '{"workspace":{"copy":[".a", ".env"]}}',
+    )
   })
 
   test('whatever the command and the file say, only the list is longer', () => {
@@ -45,7 +53,7 @@ describe('a command is added to recovery.auto_approve', () => {
         fc.constantFrom(undefined, 2, '\t'),
         (list, command, other, indent) => {
           const config = { other, recovery: { first: other, auto_approve: list, last: 1 } }
-          const after = withAutoApprove(JSON.stringify(config, null, indent), command)
+          const after = withEntry(JSON.stringify(config, null, indent), { ...npmCi, value: command })
           expect(JSON.parse(after)).toEqual(
             JSON.parse(
               JSON.stringify({ ...config, recovery: { ...config.recovery, auto_approve: [...list, command] } }),

@@ -10,6 +10,7 @@ import {
   commandLine,
   absoluteFolder,
   filePath,
+  filterName,
   limitOrNone,
   listOf,
   pathRule,
@@ -203,7 +204,11 @@ export const sections = {
     setupSeconds: numberOfSeconds(1).default(600).meta({ meaning: 'Maximum time of `workspace.setup`.' }),
     copy: listOf(filePath, 'allowed: a list of files').default([]).meta({
       meaning:
-        'Untracked files of the checkout, by exact path, that are copied into a fresh workspace, e.g. `.env.test`. They are never part of a commit.',
+        'Untracked files of the checkout, by exact path, that are copied into a fresh workspace, e.g. `.env.test`. They are never part of a commit. Ignored files that a `.worktreeinclude` names are copied as well.',
+    }),
+    filters: listOf(filterName, 'allowed: a list of names of filter drivers').default([]).meta({
+      meaning:
+        "Content filters (`filter` in .gitattributes) that may run although only the repository's own git configuration defines them, e.g. `git-crypt`. Those of your own git configuration, such as `lfs`, always run. What a filter should store and cannot becomes a question.",
     }),
   }),
   retry: z.strictObject({

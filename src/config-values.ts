@@ -52,6 +52,11 @@ export const pathRule = z
 const exactPathError = 'allowed: the path of one file, relative to the top of the repository'
 
 /** Paths that lead out of the repository or into its git directory are refused, because the file is copied by this path. */
+/** As in .gitattributes, where white space separates. */
+export const filterName = z
+  .string({ error: 'allowed: the name of a filter driver' })
+  .regex(/^[^\s=]+$/, { error: 'allowed: the name of a filter driver, as in .gitattributes' })
+
 export const filePath = z
   .string({ error: exactPathError })
   .refine(

@@ -46,7 +46,7 @@ it('without a file, every key has its built-in value', () => {
     lanes: { featureMinSlots: 1, conflictRecoveryMaxSlots: 2, docserMaxSlots: 1 },
     admission: { minFreeDiskMb: 1024, minFreeMemoryMb: 256, maxLoadPerCore: -1 },
     limits: { runSeconds: 3600 },
-    workspace: { setupSeconds: 600, copy: [] },
+    workspace: { setupSeconds: 600, copy: [], filters: [] },
     verify: {
       skipMissingExplicitScript: true,
       proof: 'require',
@@ -101,7 +101,7 @@ it('harness.failover names harnesses that there are', () => {
 it('workspace.copy takes exact paths inside the repository, workspace.setup a command that runs without a shell', () => {
   const copy = ['.env.test', 'config/x.json', 'a b/ü.txt']
   expect(load({ workspace: { copy, setup: 'cd sub && npm run codegen' } }).workspace).toEqual({
-    ...{ copy, setup: 'cd sub && npm run codegen', setupSeconds: 600 },
+    ...{ copy, setup: 'cd sub && npm run codegen', setupSeconds: 600, filters: [] },
   })
   for (const path of [
     '/etc/passwd',

@@ -23,6 +23,7 @@ import { mirrorRoot, openRemote } from '../workspace/remote.ts'
 import { remoteFromEnvironment } from '../workspace/remote-url.ts'
 import { openRepository } from '../workspace/repository.ts'
 import { openShadow } from '../workspace/shadow.ts'
+import type { Repository } from '../workspace/repository-types.ts'
 import { openAnswerLinks } from './answer-link.ts'
 import { openRunTokens } from './run-token.ts'
 import { settingsOf } from './settings.ts'
@@ -106,17 +107,23 @@ const openDb = async (
 
 export const openContext = async (options: EngineOptions, signals: Signals): Promise<Context> => {
   const { environment } = options
-  const { repository, remote } = await openPlace(options)
-  const stateDir = stateDirOf(environment, repository.id)
+  const { repository: opened, remote } = await openPlace(options)
+  const stateDir = stateDirOf(environment, opened.id)
   const log = openLog(stateDir)
-  const root = repository.root
+  const { root } = opened
   const cacheDir = cacheDirOf(environment)
   // Read before the store is opened, so that a mistake in a file is reported first.
   loadConfig({ root, environment, flags: options.flags ?? {} })
-  const db = await openDb(options, { stateDir, repositoryId: repository.id }, signals)
+  const db = await openDb(options, { stateDir, repositoryId: opened.id }, signals)
   return orClose(db, async () => {
     const settings = await settingsOf({ db, stateDir, root, environment, flags: options.flags ?? {} })
     const { config } = settings
+    const repository: Repository = {
+      ...opened,
+      get filters() {
+        return config().workspace.filters
+      },
+    }
     return {
       db,
       ports: realPorts,
@@ -134,7 +141,7 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
       contract: settings.contract,
       refreshSettings: settings.refresh,
       confirmSettings: settings.confirm,
-      approveCommand: settings.approve,
+      approveEntry: settings.approve,
       policy: () => ({
         playbooks: options.playbooks ?? playbooks,
         disabled: config().playbooks.disabled,

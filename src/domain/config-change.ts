@@ -41,6 +41,7 @@ const table: readonly (readonly [pattern: string, kind: Kind])[] = [
   ['verify.*', 'most'],
   ['workspace.setup', 'any'],
   ['workspace.copy', 'grants'],
+  ['workspace.filters', 'grants'],
   ['workspace.setupSeconds', 'most'],
   ['change.*', 'most'],
   ['judge.mode', ['human', 'llm', 'auto']],

@@ -27,6 +27,8 @@ export const choiceKinds = [
   'allow_command',
   'allow_directory',
   'change_check',
+  'copy_files',
+  'run_filters',
   'commit_fix',
   'approve_recovery',
   'approve_always',
@@ -68,6 +70,8 @@ type ChoiceData =
   | ({ kind: 'allow_command' } & Grant)
   | { kind: 'allow_directory'; directory: string }
   | { kind: 'change_check'; check: string; source: string }
+  | { kind: 'copy_files'; paths: string[] }
+  | { kind: 'run_filters'; filters: string[] }
   | { kind: 'commit_fix' }
   | {
       kind: 'approve_recovery' | 'approve_always' | 'edit_recovery' | 'reject_recovery' | 'resolve_recovery'
@@ -169,6 +173,8 @@ export const escalationFlow = {
     answered('allow_command', 'resolved'),
     answered('allow_directory', 'resolved'),
     answered('change_check', 'resolved'),
+    answered('copy_files', 'resolved'),
+    answered('run_filters', 'resolved'),
     answered('commit_fix', 'resolved'),
     answered('take_over', 'resolved'),
     answered('approve_recovery', 'approved'),

@@ -2,6 +2,7 @@
  * A run: one attempt at a task. `phase` is written before the effects of the phase, so a restarted engine continues there
  * after comparing with the files and refs. `launches` holds the accumulated corrections.
  */
+import type { Install } from './install.ts'
 import type { Flow } from './flow.ts'
 import type { Proof } from './proof.ts'
 import type { Oversized } from './change-size.ts'
@@ -210,14 +211,6 @@ export const carriedVerdict = (verdict: Verdict | null): Verdict | null => {
   const kept = keptVerdict(verdict)
   const { dropped, installed, order, excluded, refused } = kept
   return dropped.length === 0 && [installed, order, excluded, refused].every((part) => part === undefined) ? null : kept
-}
-
-/** Packages that a package manager installed in the clone of a run, because a check could not run without them. */
-export interface Install {
-  manager: string
-  /** Folder of the commands, relative to the workspace; '' = the workspace itself. */
-  folder: string
-  commands: string[][]
 }
 
 export interface Weakening {

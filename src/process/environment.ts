@@ -43,6 +43,6 @@ export const commandEnvironment = (
   added: Record<string, string> = {},
 ): Record<string, string> => {
   const kept = allowedEnvironment(source, extraNames, added)
-  const own = [join(workspace, 'node_modules', '.bin'), join(workspace, '.venv', 'bin')]
+  const own = ['node_modules/.bin', '.venv/bin', 'venv/bin'].map((folder) => join(workspace, folder))
   return { ...kept, PATH: [...own, ...outerFolders(kept.PATH ?? '')].join(delimiter) }
 }

@@ -5,7 +5,7 @@
 
 import type { DirectEvidence } from './diagnosis/direct-evidence.ts'
 import type { Measurement } from './probes/measurement.ts'
-import type { Install } from '../domain/run.ts'
+import type { Install } from '../domain/install.ts'
 import type { MessageTime } from './reset-time.ts'
 import type { NoProgress } from './stall.ts'
 

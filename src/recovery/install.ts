@@ -3,7 +3,7 @@
  * lines that install what the lockfile names. No part of a command line comes from a check's output or from a model. Pure:
  * the runtime reads the files, and runs the commands only in the run's clone.
  */
-import type { Install } from '../domain/run.ts'
+import type { Install } from '../domain/install.ts'
 import { programName, readCommand } from './diagnosis/argv.ts'
 
 export type Ecosystem = 'node' | 'python' | 'rust' | 'go' | 'jvm' | 'ruby' | 'php'
@@ -243,13 +243,19 @@ export const chooseInstall = (installs: readonly Install[], command: string, evi
   return installs.find((install) => fits(install) && !argvs.some((argv) => startsAlike(argv, install)))
 }
 
+/** Not a package manager: copies what the owner's checkout has and git ignores. */
+export const ownersFiles = (files: string[]): Install => ({ manager: 'checkout', folder: '', commands: [], files })
+
+const literal = (path: string): string => `/${path.replace(/[ !#*?[\\]/g, String.raw`\$&`)}`
+
 /** Patterns for what these installs create, relative to the workspace, in the syntax of .gitignore. */
 export const installedPatterns = (installs: readonly Install[]): string[] => [
   ...new Set(
-    installs.flatMap(({ manager, folder }) =>
-      (managers.find(({ id }) => id === manager)?.makes ?? []).map(
+    installs.flatMap(({ manager, folder, files = [] }) => [
+      ...files.map(literal),
+      ...(managers.find(({ id }) => id === manager)?.makes ?? []).map(
         (name) => `/${folder === '' ? '' : `${folder}/`}${name}`,
       ),
-    ),
+    ]),
   ),
 ]

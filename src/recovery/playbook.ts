@@ -2,7 +2,8 @@
  * A playbook: one declared way to recover. To add a playbook, write a record in a file of `playbooks/`, put it in the list of
  * that file, and test it. If nothing reports the failure yet, add a record to `diagnosis/direct-evidence.ts` as well.
  */
-import type { Excluded, Install, PreexistingFailure } from '../domain/run.ts'
+import type { Install } from '../domain/install.ts'
+import type { Excluded, PreexistingFailure } from '../domain/run.ts'
 import { failuresText } from '../domain/preexisting-failures.ts'
 import type { Rung } from './diagnosis/labels.ts'
 import { digestOf } from './signature.ts'
@@ -231,7 +232,8 @@ export interface PastRecovery {
 
 const chmodKey = ({ directory, newMode }: ModeChange): string => `chmod ${newMode} ${directory}`
 /** One install serves all checks that lack the same packages. */
-export const installKeyOf = ({ manager, folder }: Install): string => `install:${manager}:${folder}`
+export const installKeyOf = ({ manager, folder, files }: Install): string =>
+  `install:${manager}:${files === undefined ? folder : digestOf(files.join('\n'))}`
 
 const feedbackKeyOf = ({ command, failing }: FeedbackTarget): string =>
   `feedback ${digestOf([command, ...failing.toSorted()].join('\n'))}`

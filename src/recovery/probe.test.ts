@@ -69,16 +69,18 @@ const traceback = (file: string, name: string): string =>
   ].join('\n')
 const python = (stderr: string, command = 'python3 -m pytest'): ObservedCheck => check({ command, stderr })
 
+const ofCheckout = { probe: 'checkout', lines: expect.any(Array) }
+
 describe('a failure asks', () => {
   test.each<[string, ObservedCheck, unknown[]]>([
     ['for its port', taken, [{ probe: 'port', port: 3000 }]],
-    ['for its package', missing, [{ probe: 'packages', of: 'node', name: 'left-pad' }]],
+    ['for its package', missing, [{ probe: 'packages', of: 'node', name: 'left-pad' }, ofCheckout]],
     ['for its hosts', offline, [{ probe: 'network', hosts: expect.arrayContaining(['packages.example']) }]],
     ['for the disk', full, [{ probe: 'disk' }]],
     ['for the file limit', files, [{ probe: 'files' }]],
     ['for versions', oldRuntime, [{ probe: 'runtime' }]],
     ['for memory, killed without a word', check({ exitCode: null, signal: 'SIGKILL' }), [{ probe: 'memory' }]],
-    ['for nothing, where a test judged', asserted, []],
+    ['only for files of the checkout, where a test judged', asserted, [ofCheckout]],
     ['for nothing, out of time', check({ ...full, timedOut: true }), []],
     ['for nothing, without its script', check({ ...full, script: { name: 't', manifest: 'p', exists: false } }), []],
   ])('%s', (_, failed, questions) => expect(measurementsFor(failed)).toEqual(questions))

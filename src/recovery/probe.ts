@@ -7,11 +7,12 @@ import { classify } from './diagnosis/classify.ts'
 import { labels, type Label } from './diagnosis/labels.ts'
 import type { ObservedCheck } from './evidence.ts'
 import { disk, files, memory, network, port } from './probes/machine-probes.ts'
-import { packages, runtime } from './probes/project.ts'
+import { checkout, packages, runtime } from './probes/project.ts'
+import type { AbsentFile } from './probes/absent-files.ts'
 import type { ProbedFailure, ProbeFinding, MeasurementRequest, Measurement } from './probes/measurement.ts'
 
 /** In the order in which they run. */
-export const probes = [disk, memory, port, network, packages, runtime, files] as const
+export const probes = [disk, memory, port, network, packages, runtime, files, checkout] as const
 
 const maxText = 200_000
 
@@ -52,6 +53,8 @@ const concludeOne = (reading: Measurement, label: Label): Omit<ProbeFinding, 'pr
       return runtime.conclude(reading, label)
     case 'files':
       return files.conclude(reading, label)
+    case 'checkout':
+      return checkout.conclude(reading, label)
   }
 }
 
@@ -60,6 +63,10 @@ export const findingsOf = (readings: readonly Measurement[], label: Label): Prob
     const found = concludeOne(reading, label)
     return found === undefined ? [] : [{ probe: reading.probe, ...found }]
   })
+
+/** Files that the check misses and that only the owner's checkout has. */
+export const absentIn = ({ measurements = [] }: ObservedCheck): AbsentFile[] =>
+  measurements.flatMap((reading) => (reading.probe === 'checkout' ? reading.absent : []))
 
 /** What the probes found about this check. */
 export const probeFindings = (check: ObservedCheck): ProbeFinding[] => {

@@ -2,7 +2,7 @@
  * What diagnosis hands to the ladder: a label and the facts of this label. The union below is closed, so the compiler rejects
  * a playbook for an unknown label, a playbook that reads a fact its labels do not have, and a diagnosis without its facts.
  */
-import type { Install } from '../domain/run.ts'
+import type { Install } from '../domain/install.ts'
 import type { DirectFinding } from './diagnosis/direct-evidence.ts'
 import type { ClaimLabel, Label, LabelMeaning } from './diagnosis/labels.ts'
 import type { NoProgress } from './stall.ts'
@@ -89,6 +89,8 @@ export interface CheckFacts {
   remaining: number
   /** What is wrong with the machine, as a probe found. */
   machine?: string
+  /** Files of the owner's checkout that the check misses, and that are copied only if their owner says so. */
+  copyable?: string[]
   /** For a person: the failing tests and the line with the cause; absent where the output names neither. */
   failure?: { tests: string[]; cause?: string }
   /** Nothing was checked, because the command can run neither here nor on the base commit. */

@@ -159,3 +159,12 @@ export const resolveAutoFix = async (
   )
   for (const { id } of open) await resolveRecovery(tx, id, status, detail)
 }
+
+/** Ignored files and folders of the owner's checkout that a check of some task was missing, and that made it run. */
+export const filesThatHelped = async (db: Queryable): Promise<string[]> =>
+  (
+    await db.query<{
+      file: string
+    }>(sql`select distinct jsonb_array_elements_text(action->'install'->'files') as file from recovery
+      where status = 'success' and action->'install' ? 'files' order by file limit 1000`)
+  ).map(({ file }) => file)

@@ -5,10 +5,11 @@
  */
 import { constants } from 'node:fs'
 import { access, lstat, readdir, rm } from 'node:fs/promises'
-import type { Stats } from 'node:fs'
 import { join } from 'node:path'
 import { AppError, messageOf } from '../errors.ts'
 import type { FileChange, ChangeKind, ChangeList, LeftOut } from './repository-types.ts'
+import { lenientFilters } from './filters.ts'
+import { lstatInside } from './lstat-inside.ts'
 import { filesWithEncodingFault } from './encoding.ts'
 import { fieldsOf, git, gitLine, objectName, refName } from './git.ts'
 import type { GitOptions } from './git.ts'
@@ -41,19 +42,6 @@ const gitlink = '160000'
 /** Names that git refuses in any tree, because some file systems read them as `.git`. */
 const forbiddenName = /(?:^|\/)(?:\.git|git~1)[ .]*(?::[^/]*)?(?:\/|$)/i
 
-/** `lstat` of a path whose parents are real folders; undefined if the path is missing or behind a symlink. */
-export const lstatInside = async (root: string, path: string): Promise<Stats | undefined> => {
-  const parts = path.split('/')
-  let at = root
-  for (const [index, part] of parts.entries()) {
-    at = join(at, part)
-    const found = await lstat(at).catch(() => undefined)
-    if (found === undefined || index === parts.length - 1) return found
-    if (!found.isDirectory()) return undefined
-  }
-  return undefined
-}
-
 /** Resets the index to the base, but keeps the cached stat data of unchanged files. */
 export const resetIndex = async (at: GitOptions, base: string): Promise<void> => {
   const indexFile = at.indexFile ?? ''
@@ -65,7 +53,8 @@ export const resetIndex = async (at: GitOptions, base: string): Promise<void> =>
     await rm(indexFile, { force: true })
     await git(read, at)
   }
-  await git(['update-index', '-q', '--refresh'], { ...at, okCodes: [0, 1] })
+  // A filter that fails makes the file a changed one here; what is stored is decided later.
+  await git(['update-index', '-q', '--refresh'], { ...at, config: lenientFilters(at.config ?? []), okCodes: [0, 1] })
 }
 
 interface Candidate {

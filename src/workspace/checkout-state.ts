@@ -52,7 +52,7 @@ const readFilesOf = async (folder: string, names: readonly string[]): Promise<Re
 
 const readStatus = async (repository: Repository): Promise<Pick<CheckoutState, 'index' | 'file' | 'notes'>> => {
   const args = ['status', '--porcelain=v2', '-z', '--untracked-files=no', '--no-renames', '--ignore-submodules=all']
-  const { stdout } = await gitInCheckout(args, { cwd: repository.root, timeoutMs: statusMs })
+  const { stdout } = await gitInCheckout(args, { ...inRepository(repository), timeoutMs: statusMs })
   const index: Record<string, string> = {}
   const edited: string[] = []
   for (const entry of fieldsOf(stdout)) {
@@ -128,7 +128,7 @@ export const restoreIndex = async (
   repository: Repository,
   request: { ref: string; from: string; to: string; ownersPaths: readonly string[] },
 ): Promise<'done' | 'files-left' | 'left'> => {
-  const place = { cwd: repository.root, okCodes: [0, 1, 128] }
+  const place = { ...inRepository(repository), okCodes: [0, 1, 128] }
   const head = await git(['symbolic-ref', '--quiet', 'HEAD'], { ...inRepository(repository), okCodes: [0, 1, 128] })
   if (head.stdout.trim() !== request.ref) return 'done'
   const args = ['diff-tree', '-r', '-z', '--no-renames', '--name-status', request.to, request.from]

@@ -11,6 +11,8 @@ import { AppError } from '../errors.ts'
 import type { Repository } from './repository-types.ts'
 import { returnDependencies } from './dependencies.ts'
 import { git, objectName, refName } from './git.ts'
+import { lenientFilters } from './filters.ts'
+import { shareRefs } from './owner-refs.ts'
 import { removeFolder } from './remove-folder.ts'
 import { commonDirOf } from './repository.ts'
 import { alternatePath, ownerExcludes, shareShallow } from './shadow.ts'
@@ -28,6 +30,10 @@ export interface WorkspaceRequest {
   identity?: { name: string; email: string }
   /** Path for a copy of the fresh index, which makes the first `captureTree` fast. */
   indexFile?: string
+  /** Settings of the content filters that may run, for our git and for that of the agent. */
+  filters?: readonly [key: string, value: string][]
+  /** The owner's repository, whose branches, tags and remote-tracking refs the clone gets; absent = none. */
+  refsOf?: Repository
 }
 
 export interface Workspace {
@@ -67,6 +73,17 @@ export const cloneConfig = (identity: { name: string; email: string }): string =
 \thooksPath = .git/hooks
 `
 
+/** The settings in the syntax of a configuration file. */
+const sections = (config: readonly [key: string, value: string][]): string =>
+  config
+    .map(([key, value]) => {
+      const [section = '', ...more] = key.split('.')
+      const name = more.pop() ?? ''
+      const text = value.replace(/[\\"]/g, String.raw`\$&`).replaceAll('\n', String.raw`\n`)
+      return `[${section}${more.length === 0 ? '' : ` "${more.join('.').replace(/[\\"]/g, String.raw`\$&`)}"`}]\n\t${name} = "${text}"\n`
+    })
+    .join('')
+
 const fill = async (request: WorkspaceRequest, making: string): Promise<void> => {
   const { repository, base, branch } = request
   const commonDir = commonDirOf(repository)
@@ -76,13 +93,14 @@ const fill = async (request: WorkspaceRequest, making: string): Promise<void> =>
   const init = ['init', '--quiet', '--template=', `--initial-branch=${branch}`, `--object-format=${format}`, '.']
   const [ignored] = await Promise.all([ownerExcludes(repository), git(init, { cwd: making })])
   const gitDir = join(making, '.git')
+  if (request.refsOf !== undefined) await shareRefs(request.refsOf, gitDir)
   await mkdir(join(gitDir, 'info'), { recursive: true })
   await mkdir(join(gitDir, 'hooks'), { recursive: true })
   await writeFile(join(gitDir, 'objects', 'info', 'alternates'), `${alternatePath(join(commonDir, 'objects'))}\n`)
   await shareShallow(commonDir, gitDir)
-  const place = { cwd: making, gitDir, workTree: making }
+  const place = { cwd: making, gitDir, workTree: making, config: lenientFilters(request.filters ?? []) }
   const identity = request.identity ?? { name: 'Agent', email: 'agent@localhost.invalid' }
-  await appendFile(join(gitDir, 'config'), cloneConfig(identity))
+  await appendFile(join(gitDir, 'config'), cloneConfig(identity) + sections(place.config))
   const excludes = [ignored, ...(request.exclude ?? [])].join('\n')
   await writeFile(join(gitDir, 'info', 'exclude'), `${excludes}\n`)
   // Creates the branch and writes its files in one process.

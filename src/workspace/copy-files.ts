@@ -5,7 +5,7 @@
 import { constants } from 'node:fs'
 import { copyFile, mkdir, realpath } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
-import { lstatInside } from './changes.ts'
+import { lstatInside } from './lstat-inside.ts'
 import type { Repository } from './repository-types.ts'
 import { fieldsOf, git } from './git.ts'
 

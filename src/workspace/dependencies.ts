@@ -8,12 +8,12 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { readRegularText } from '../platform/regular-file.ts'
 import { removeFolder } from './remove-folder.ts'
-import { lstatInside } from './changes.ts'
+import { lstatInside } from './lstat-inside.ts'
 import type { Repository } from './repository-types.ts'
 import { copyInstalled } from './copy-installed.ts'
 import { copyTree } from './copy-tree.ts'
 import { isFolder } from './installed/bounded-read.ts'
-import { installedFolders, packageKeyOf, lockfileOf } from './package-kind.ts'
+import { installedFolders, packageKeyOf, lockOf } from './package-kind.ts'
 import { poolKindOf, returnTree, takeReadyTree, registerKind } from './package-pool.ts'
 
 export interface Preparation {
@@ -95,8 +95,11 @@ export const prepareDependencies = async (request: PreparationRequest): Promise<
   let copied = 0
   for (const folder of folders) {
     request.signal?.throwIfAborted()
-    const lock = await lockfileOf(places, folder)
-    if (lock === undefined) notes.push(`${join(folder, 'node_modules')} has no lockfile and was left out`)
+    const lock = await lockOf(places, folder)
+    if (lock === undefined)
+      notes.push(
+        `${join(folder, 'node_modules')} has neither a lockfile nor a record of what its manifest asks for, and was left out`,
+      )
     else if (lock.hash === null) notes.push(`${lock.name} differs from the one in the checkout`)
     else if (await isThere(join(request.workspace, folder, 'node_modules'))) copied += 1
     else {

@@ -123,9 +123,9 @@ interface Move {
   to: string
 }
 
-const forwardCheckout = async (folder: string, move: Move): Promise<FastForward> => {
+const forwardCheckout = async (repository: Repository, folder: string, move: Move): Promise<FastForward> => {
   const { ref, from, to } = move
-  const place: GitOptions = { cwd: folder, owner: 'user' }
+  const place: GitOptions = { ...inRepository(repository), cwd: folder }
   const busy = await operationUnderWay(place)
   if (busy !== undefined) return refuse('dirty', `${folder} is in the middle of another git operation (${busy})`)
   const changed = await uncommitted(place)
@@ -159,7 +159,7 @@ export const fastForward = async (
   if (!(await isAncestor(repository, from, to)))
     return refuse('diverged', `${request.branch} has commits that ${to} does not have`)
   const folder = await checkoutOf(repository, ref)
-  if (folder !== undefined) return forwardCheckout(resolve(folder), { ref, from, to })
+  if (folder !== undefined) return forwardCheckout(repository, resolve(folder), { ref, from, to })
   const moved = await swapRef(repository, { ref, from, to, why: 'unstuck: fast-forward' })
   return moved ? { ok: true, from, to } : refuse('moved', `${ref} was moved by another process`)
 }

@@ -31,6 +31,8 @@ export interface GitOptions {
   keepHelpers?: boolean
   timeoutMs?: number
   signal?: AbortSignal
+  /** For `gitInCheckout`: drivers of the repository's own configuration that run nevertheless. */
+  filters?: readonly string[]
   /** For output of a remote: limits its length, and ends git's helpers together with git. */
   foreign?: boolean
 }
@@ -194,7 +196,10 @@ const failureText = (args: string[], options: GitOptions, result: GitExit): stri
   return `${attempt} failed with exit code ${result.exitCode}: ${saidBy(result)}`
 }
 
-/** Configuration that switches off every filter driver defined by the repository. Drivers of the user's configuration stay. */
+/**
+ * Configuration that switches off the filter drivers defined by the repository, but for those in `options.filters`. Drivers of the user's
+ * configuration stay.
+ */
 const repositoryFilters = async (options: GitOptions): Promise<[string, string][]> => {
   const args = ['config', '--includes', '--show-scope', '-z', '--name-only', '--get-regexp', '^filter\\.']
   const { stdout } = await git(args, { ...options, input: '', okCodes: [0, 1] })
@@ -203,7 +208,8 @@ const repositoryFilters = async (options: GitOptions): Promise<[string, string][
   for (let index = 0; index + 1 < fields.length; index += 2) {
     const key = fields[index + 1] ?? ''
     const fromUser = fields[index] === 'global' || fields[index] === 'system'
-    if (!fromUser) names.add(key.slice('filter.'.length, key.lastIndexOf('.')))
+    const name = key.slice('filter.'.length, key.lastIndexOf('.'))
+    if (!fromUser && options.filters?.includes(name) !== true) names.add(name)
   }
   return [...names].flatMap((name): [string, string][] => [
     [`filter.${name}.clean`, ''],

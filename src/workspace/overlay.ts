@@ -4,7 +4,8 @@
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { changesBetween, lstatInside } from './changes.ts'
+import { lstatInside } from './lstat-inside.ts'
+import { changesBetween } from './changes.ts'
 import type { FileChange } from './repository-types.ts'
 import { git, objectName } from './git.ts'
 import { overRawFiles, withIndex } from './shadow.ts'

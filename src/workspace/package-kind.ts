@@ -3,7 +3,9 @@ import { createHash } from 'node:crypto'
 import { lstat, readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { readRegular } from '../platform/regular-file.ts'
+import { isDeepStrictEqual } from 'node:util'
 import { isFolder } from './installed/bounded-read.ts'
+import { holdsWanted, wantedPackages } from './installed/unlocked.ts'
 
 const lockfiles = ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'yarn.lock', 'bun.lock', 'bun.lockb']
 /** Written by the package managers at the end of an install. A changed marker means another installed tree. */
@@ -40,16 +42,34 @@ interface Lock {
   name: string
 }
 
-/** The lockfile that governs a folder: its own, or the one of the nearest folder above. */
-export const lockfileOf = async (places: CheckoutAndWorkspace, folder: string): Promise<Lock | undefined> => {
+/** The lockfile that governs a folder: its own, or the one of the nearest folder above. One that git does not track governs nothing. */
+const committedLock = async (places: CheckoutAndWorkspace, folder: string): Promise<Lock | undefined> => {
   for (const name of lockfiles) {
     const own = await read(join(places.workspace, folder, name))
-    const users = await read(join(places.root, folder, name))
-    if (own === undefined && users === undefined) continue
-    const same = own !== undefined && users !== undefined && own.equals(users)
+    if (own === undefined) continue
+    const same = (await read(join(places.root, folder, name)))?.equals(own) === true
     return { name: join(folder, name), hash: same ? createHash('sha256').update(own).digest('hex') : null }
   }
-  return folder === '' ? undefined : lockfileOf(places, dirname(folder) === '.' ? '' : dirname(folder))
+  return folder === '' ? undefined : committedLock(places, dirname(folder) === '.' ? '' : dirname(folder))
+}
+
+/**
+ * What decides which packages a workspace needs: its lockfile, or, as in most libraries, its manifest alone. Then the packages of
+ * the checkout serve if the manifest asks for the same there, and the package manager's own record has everything that it asks for.
+ */
+export const lockOf = async (places: CheckoutAndWorkspace, folder: string): Promise<Lock | undefined> => {
+  const committed = await committedLock(places, folder)
+  if (committed !== undefined) return committed
+  const name = join(folder, 'package.json')
+  const [own, users] = await Promise.all([
+    read(join(places.workspace, folder, 'package.json')),
+    read(join(places.root, folder, 'package.json')),
+  ])
+  if (own === undefined || users === undefined) return undefined
+  const wanted = wantedPackages(own.toString())
+  if (!isDeepStrictEqual(wanted, wantedPackages(users.toString()))) return { name, hash: null }
+  if (!(await holdsWanted(join(places.root, folder), wanted))) return undefined
+  return { name, hash: createHash('sha256').update(JSON.stringify(wanted)).digest('hex') }
 }
 
 /** Key of the packages that are installed in a folder of the checkout now: from lockfile, runtime, platform and install. */

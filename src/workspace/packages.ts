@@ -4,7 +4,7 @@
  */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { lstatInside } from './changes.ts'
+import { lstatInside } from './lstat-inside.ts'
 import { returnDependencies } from './dependencies.ts'
 import { removeFolder } from './remove-folder.ts'
 import { git, objectName } from './git.ts'

@@ -15,7 +15,11 @@ export interface RefChange {
   after: string | null
 }
 
-export const inRepository = (repository: Repository): GitOptions => ({ cwd: repository.root, owner: 'user' })
+export const inRepository = ({ root, filters }: Repository): GitOptions => ({
+  cwd: root,
+  owner: 'user',
+  ...(filters === undefined ? {} : { filters }),
+})
 
 /** All refs and HEAD, or only the refs below a prefix. */
 export const readRefs = async (repository: Repository, prefix?: string): Promise<Refs> => {

@@ -17,6 +17,8 @@ export interface Repository {
   head: string | null
   /** Only for a repository by URL, without login. `root` is then a folder in the state folder with a bare mirror. */
   url?: string
+  /** Filter drivers of its own git configuration that its owner lets run. */
+  filters?: readonly string[]
 }
 
 export type ChangeKind = 'added' | 'modified' | 'deleted' | 'mode' | 'type'
@@ -46,6 +48,8 @@ export interface LeftOut {
   reason: string
   /** The attribute that would make git store other text than the file contains. In that case nothing of the work is committed. */
   encoding?: string
+  /** The content filter that would have to store it and does not run here. */
+  lacksFilter?: string
 }
 
 export interface Snapshot {

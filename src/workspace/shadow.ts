@@ -7,6 +7,7 @@ import { mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setAside } from '../platform/damaged-file.ts'
 import { readRegularText } from '../platform/regular-file.ts'
+import { filterConfig, readFilterDrivers, type FilterDriver } from './filters.ts'
 import { contextExports, goalExports } from '../domain/export-folder.ts'
 import type { Repository } from './repository-types.ts'
 import { git, gitLine } from './git.ts'
@@ -18,6 +19,10 @@ export interface Shadow {
   /** Second git directory on the same objects. Its attributes switch off all conversion, so that snapshots keep exact bytes. */
   rawGitDir: string
   repository: Repository
+  /** The content filters that the owner's git knows. */
+  drivers: FilterDriver[]
+  /** The settings of those that may run. */
+  filters: [key: string, value: string][]
 }
 
 const rawAttributes = '* -text -ident !eol !filter !working-tree-encoding\n'
@@ -74,6 +79,8 @@ export const shadowAt = (stateDir: string, repository: Repository): Shadow => ({
   gitDir: join(stateDir, 'shadow.git'),
   rawGitDir: join(stateDir, 'shadow-raw.git'),
   repository,
+  drivers: [],
+  filters: [],
 })
 
 /** Opens the shadow of a repository in its state folder, and creates it if necessary. */
@@ -90,7 +97,15 @@ export const openShadow = async (stateDir: string, repository: Repository): Prom
   await writeFile(join(shadow.rawGitDir, 'info', 'exclude'), excludes)
   await writeFile(join(shadow.rawGitDir, 'info', 'attributes'), rawAttributes)
   if (repository.commonDir !== null) await shareShallow(repository.commonDir, shadow.gitDir)
-  return shadow
+  const drivers = await readFilterDrivers(repository)
+  return {
+    ...shadow,
+    drivers,
+    // Which drivers may run can change with the configuration.
+    get filters() {
+      return filterConfig(repository, drivers, repository.filters ?? [])
+    },
+  }
 }
 
 /** Copies the limit of a shallow history. Without this file git would report the missing parents as corruption. */
@@ -108,11 +123,13 @@ export const overFiles = (shadow: Shadow, workTree: string, indexFile: string): 
   gitDir: shadow.gitDir,
   workTree,
   indexFile,
+  config: shadow.filters,
 })
 
 /** Like `overFiles`, but without conversion of line endings or encodings. */
 export const overRawFiles = (shadow: Shadow, workTree: string, indexFile: string): GitOptions => ({
   ...overFiles(shadow, workTree, indexFile),
+  config: [],
   gitDir: shadow.rawGitDir,
   variables: { GIT_OBJECT_DIRECTORY: join(shadow.gitDir, 'objects') },
 })

@@ -10,15 +10,8 @@ import { z } from 'zod'
 import { readRegularText } from '../platform/regular-file.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { makeFolder } from '../platform/make-folder.ts'
-import {
-  changedSubmodules,
-  changesBetween,
-  emptyTree,
-  inspectFiles,
-  lstatInside,
-  resetIndex,
-  stageFindings,
-} from './changes.ts'
+import { lstatInside } from './lstat-inside.ts'
+import { changedSubmodules, changesBetween, emptyTree, inspectFiles, resetIndex, stageFindings } from './changes.ts'
 import type { Snapshot } from './repository-types.ts'
 import { git, gitLine, objectName, refName } from './git.ts'
 import { alternatePath, inShadow, overRawFiles, withIndex } from './shadow.ts'
@@ -240,11 +233,21 @@ const branchFiles = async (gitDir: string, folder: string): Promise<string[]> =>
   return (await Promise.all(below)).flat()
 }
 
+/** Packed refs of which the shadow lacks the commit: the others are the owner's, as the clone got them. */
+const packedByAgent = async (shadow: Shadow, gitDir: string): Promise<string[]> => {
+  const text = await readPlain(join(gitDir, 'packed-refs'))
+  const named = [...new Set(text.split('\n').map((line) => line.split(' ')[0] ?? ''))].filter(isObject)
+  if (named.length === 0) return []
+  const input = named.map((name) => `${name}\n`).join('')
+  const { stdout } = await git(['cat-file', '--batch-check=%(objectname)'], { ...inShadow(shadow), input })
+  return stdout.split('\n').flatMap((line) => (line.endsWith(' missing') ? [line.slice(0, -' missing'.length)] : []))
+}
+
 /** Tips named by the agent's HEAD, branches and packed refs, parsed as text. */
-const tipsOf = async (gitDir: string): Promise<string[]> => {
+const tipsOf = async (shadow: Shadow, gitDir: string): Promise<string[]> => {
   const head = (await readPlain(join(gitDir, 'HEAD'))).trim()
-  const packed = (await readPlain(join(gitDir, 'packed-refs'))).split('\n').map((line) => line.split(' ')[0] ?? '')
-  return [...new Set([head, ...(await branchFiles(gitDir, 'refs/heads')), ...packed].filter(isObject))].slice(0, 20)
+  const loose = [head, ...(await branchFiles(gitDir, 'refs/heads'))].filter(isObject)
+  return [...new Set([...loose, ...(await packedByAgent(shadow, gitDir))])].slice(0, 20)
 }
 
 /** Copies the agent's own commits to `refs/unstuck/agent/<run id>/<n>`. Best effort: a failure is the value `reason`. */
@@ -258,7 +261,7 @@ export const keepAgentCommits = async (
     const found = await lstat(join(gitDir, 'objects')).catch(() => undefined)
     if (!(await lstat(gitDir)).isDirectory() || found?.isDirectory() !== true)
       return { kept, reason: '.git is not a folder of objects' }
-    const tips = (await tipsOf(gitDir)).filter((tip) => tip !== request.base)
+    const tips = (await tipsOf(shadow, gitDir)).filter((tip) => tip !== request.base)
     for (const tip of tips) {
       await copyHistory(shadow, { tip, base: request.base, objects: join(gitDir, 'objects') })
       const ref = refName(`refs/unstuck/agent/${request.runId}/${kept.length + 1}`)

@@ -7,7 +7,7 @@ import { appendFile, lstat, mkdir, realpath, rm, writeFile } from 'node:fs/promi
 import { isAbsolute, join, resolve } from 'node:path'
 import { readRegularText } from '../platform/regular-file.ts'
 import { messageOf } from '../errors.ts'
-import { lstatInside } from './changes.ts'
+import { lstatInside } from './lstat-inside.ts'
 import { cloneConfig } from './clone.ts'
 import { removeFolder } from './remove-folder.ts'
 import type { Repository } from './repository-types.ts'

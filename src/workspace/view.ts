@@ -4,7 +4,8 @@
  */
 import { chmod, lstat, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { changesBetween, inspectFiles, lstatInside, resetIndex } from './changes.ts'
+import { lstatInside } from './lstat-inside.ts'
+import { changesBetween, inspectFiles, resetIndex } from './changes.ts'
 import { git, objectName } from './git.ts'
 import { removeFolder } from './remove-folder.ts'
 import { overFiles, overRawFiles, withIndex } from './shadow.ts'

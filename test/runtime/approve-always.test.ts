@@ -1,4 +1,5 @@
 /** "Approve always" on a real store and a real file: what was shown is what is written, once, and only if it is still true. */
+import type { ListEntry } from '../../src/config-edit.ts'
 import {
   chmodSync,
   lstatSync,
@@ -40,8 +41,8 @@ beforeEach(() => {
   mkdirSync(join(root, '.unstuck'))
   config = join(root, '.unstuck', 'config.json')
   confirmed = []
-  const approveCommand = (command: string): void => void confirmed.push(command)
-  context = { ...store.context, repository: { root }, approveCommand } as unknown as Context
+  const approveEntry = ({ value }: ListEntry): void => void confirmed.push(value)
+  context = { ...store.context, repository: { root }, approveEntry } as unknown as Context
   return () => rmSync(root, { recursive: true })
 })
 
@@ -174,7 +175,7 @@ test.each<[what: string, text: string, problem: RegExp]>([
   [
     'a key that stands there twice',
     '{"recovery":{"auto_approve":["a"]},"recovery":{"auto_approve":["b"]}}',
-    /add the command there by hand/,
+    /add .* there by hand/,
   ],
 ])('%s: refused with the reason, and the file stays', async (_what, text, problem) => {
   writeFileSync(config, text)

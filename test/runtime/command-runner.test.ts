@@ -41,6 +41,7 @@ const check = (
   runChecks({
     clock: systemClock,
     ports: realPorts,
+    repository: { root: top, commonDir: null, id: 'r', head: null, branch: null },
     commands,
     source: () => 'task',
     workspace,

@@ -243,7 +243,7 @@ test('a command that a person approved for always does not wait, and what change
   const settings = await open()
   await settings.refresh()
   agentRuns = true
-  settings.approve('npm install')
+  settings.approve({ key: 'recovery.auto_approve', value: 'npm install' })
   put('config.json', { recovery: { auto_approve: ['npm install', 'curl evil'] } })
   await settings.refresh()
   expect(settings.config().recovery?.auto_approve).toEqual(['npm install'])

@@ -64,7 +64,7 @@ const found = async (
       machine: machine(),
       killsBefore,
       workspace: join(top, 'workspace'),
-      owners: join(top, 'owners'),
+      repository: { root: join(top, 'owners'), commonDir: null, id: 'r', head: null, branch: null },
       folder: (name) => join(top, `probe-${name}`),
       environment: { PATH: `${join(top, 'bin')}:/usr/bin:/bin`, HOME: join(top, 'home'), ...environment },
       extraNames: ['npm_config_registry'],

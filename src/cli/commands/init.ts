@@ -13,12 +13,13 @@ interface Found {
 const inspect = async (io: Io, root: string): Promise<Found> => {
   const { loadConfig } = await import('../../config.ts')
   const { realFiles } = await import('../../runtime/core/files.ts')
+  const { programsOn } = await import('../../runtime/core/find-program.ts')
   const { inferredChecks, topOfFolder } = await import('../../runtime/checks/infer-from-files.ts')
   const { defaultHarness } = await import('../../runtime/harness/harness-choice.ts')
   const config = loadConfig({ root, environment: io.environment })
   return {
     harness: defaultHarness(realFiles, config, io.environment.PATH),
-    checks: inferredChecks(topOfFolder(realFiles, root)),
+    checks: inferredChecks(topOfFolder(realFiles, root), programsOn(realFiles, io.environment.PATH)),
   }
 }
 

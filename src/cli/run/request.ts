@@ -8,6 +8,7 @@ import { subjectText } from '../../domain/task-review.ts'
 import { AppError } from '../../errors.ts'
 import { checksInCheckout, firstChecks } from '../../runtime/checks/first-checks.ts'
 import { inferredChecks, topOfFolder } from '../../runtime/checks/infer-from-files.ts'
+import { programsOn } from '../../runtime/core/find-program.ts'
 import { realFiles } from '../../runtime/core/files.ts'
 import { whyNotAllowed, whyTooWide } from '../../wide-folder.ts'
 import { readGoal, type GoalInput } from '../../runtime/goal/goal-input.ts'
@@ -136,11 +137,20 @@ const landingText = ({ repoMode, autoMerge }: Request['options']): string => {
   return `Lands on a branch unstuck/goal/<id>${autoMerge ? `; then the ${branch} is fast-forwarded to it` : ''}.`
 }
 
+interface Planned {
+  home: Home
+  config: Config
+  harnessOf: (name?: string) => string
+}
+
 /** The checks of a planned task. Checks of a repository by URL are inferred later, when its commit has been fetched. */
-const checksText = ({ repository }: Home, config: Config, task: GoalInput['tasks'][number]): string => {
+const checksText = (io: Io, { home: { repository }, config }: Planned, task: GoalInput['tasks'][number]): string => {
   if (repository.url !== undefined && task.commands.length === 0)
     return 'Checks: from the configuration, or inferred from the repository when the goal starts'
-  const inferred = repository.url === undefined ? inferredChecks(topOfFolder(realFiles, repository.root)) : []
+  const inferred =
+    repository.url === undefined
+      ? inferredChecks(topOfFolder(realFiles, repository.root), programsOn(realFiles, io.environment.PATH))
+      : []
   const { commands, source } = firstChecks(task, config, inferred)
   return checksInCheckout(realFiles, repository.root, { commands, commandSource: source, role: task.role })
 }
@@ -150,13 +160,8 @@ export const goalCheckLines = ({ repository }: Home, { tasks }: Pick<GoalView, '
   ...new Set(tasks.map((task) => checksInCheckout(realFiles, repository.root, task))),
 ]
 
-interface Planned {
-  home: Home
-  config: Config
-  harnessOf: (name?: string) => string
-}
-
-export const showPlan = (io: Io, { input, options }: Request, { home, config, harnessOf }: Planned): void => {
+export const showPlan = (io: Io, { input, options }: Request, planned: Planned): void => {
+  const { config, harnessOf } = planned
   printLine(io, input.title)
   for (const [index, task] of input.tasks.entries()) {
     const after = task.after.length === 0 ? '' : `, after task ${task.after.join(', ')}`
@@ -167,7 +172,7 @@ export const showPlan = (io: Io, { input, options }: Request, { home, config, ha
     if (task.kind === 'loop' || (task.kind === undefined && options.strategy === 'loop'))
       printLine(io, '     In turns of planner, worker, tester and reviewer, until promise and gates hold')
     printLine(io, `     May change: ${task.allowedPaths.join(', ')}`)
-    printLine(io, `     ${safe(checksText(home, config, task))}`)
+    printLine(io, `     ${safe(checksText(io, planned, task))}`)
     const judge = strictestMode([config.judge.mode, options.judge ?? null, task.judge ?? null])
     if (judge !== 'auto') printLine(io, `     Lands after ${judge === 'llm' ? 'a reviewer' : 'you'} approved it`)
   }

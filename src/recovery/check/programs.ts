@@ -134,9 +134,9 @@ const changedHooks = async ({ before, after }: ProgramsRequest, path: string): P
     .map((hook) => finding(path, `${hook}: ${old[hook] ?? 'none'} -> ${now[hook] ?? ''}`))
 }
 
-const programPlace = /(?:^|\/)(?:node_modules\/\.bin|\.venv\/bin)\/([^/]+)$/i
+const programPlace = /(?:^|\/)(?:node_modules\/\.bin|\.?venv\/bin)\/([^/]+)$/i
 /** Normally folders. A link or a file at such a path is a change that matters. */
-const linkedPlace = /(?:^|\/)(?:node_modules(?:\/\.bin)?|\.venv(?:\/bin)?)$/i
+const linkedPlace = /(?:^|\/)(?:node_modules(?:\/\.bin)?|\.?venv(?:\/bin)?)$/i
 
 const inPlace = async ({ after, words }: ProgramsRequest, path: string): Promise<Weakening[]> => {
   const program = programPlace.exec(path)?.[1]?.toLowerCase()

@@ -2,14 +2,15 @@
  * Diagnoses a failed verification command. Facts decide first: whether the command can be planned, whether the script exists,
  * whether it timed out. Otherwise the classifier names the cause, which alone never leads to dropping the check.
  */
-import type { Install } from '../../domain/run.ts'
+import type { Install } from '../../domain/install.ts'
 import type { CheckFacts, Finding, UnrunnableFacts } from '../types.ts'
 import { causeIn } from '../cause.ts'
 import { feedbackOn } from '../feedback.ts'
 import type { ObservedCheck } from '../evidence.ts'
-import { faultOf, findingsOf } from '../probe.ts'
+import { absentIn, faultOf, findingsOf } from '../probe.ts'
+import { absentText } from '../probes/project.ts'
 import type { ProbeFinding } from '../probes/measurement.ts'
-import { chooseInstall } from '../install.ts'
+import { chooseInstall, ownersFiles } from '../install.ts'
 import { isClaim, labels, type ClaimLabel, type Label } from './labels.ts'
 import { reordered } from '../command/order.ts'
 import { classify, type Classification } from './classify.ts'
@@ -192,12 +193,38 @@ const ended = (check: ObservedCheck, label: Label, line: string): string =>
 const printed = (check: ObservedCheck, line: string): string =>
   `${check.command}: ${endOf(check)}${lastLine(check) === '' ? '' : `, ${line}`}${compared(check)}`
 
+/** The clone lacks what the owner's checkout has: the work is not to blame, and no agent can mend it. */
+const withoutFiles = (check: ObservedCheck, found: Classification): CheckFinding | undefined => {
+  const absent = absentIn(check)
+  if (absent.length === 0 || check.baseline === undefined || check.baseline.state === 'passes') return undefined
+  const plain = absent.filter(({ secret }) => !secret).map(({ path }) => path)
+  return {
+    ...verification,
+    label: 'dependency_missing',
+    failureCode: 'setup_or_bootstrap_issue',
+    category: 'setup',
+    retryable: true,
+    evidence: `${printed(check, found.evidence)}: ${absentText(absent)}`,
+    facts: {
+      ...factsOf(check),
+      ...(plain.length > 0
+        ? { install: ownersFiles(plain) }
+        : {
+            machine: absentText(absent),
+            copyable: absent.filter(({ isFolder }) => !isFolder).map(({ path }) => path),
+          }),
+    },
+  }
+}
+
 /** Diagnoses by the output. Without a named cause the result is a plain failed check. */
 const readOutput = (check: ObservedCheck): CheckFinding => {
   const { command, exitCode, signal, stdout, stderr, plan = [] } = check
   const found = classify({ command, exitCode, signal, stdout, stderr, plan, planIndex: plan.indexOf(command) })
   const { label } = found
   if (label === 'no_test_files') return ranNoTest(check, found.evidence)
+  const lacking = withoutFiles(check, found)
+  if (lacking !== undefined) return lacking
   const { seen, fault, machine } = probed(check, label)
   if (fault === 'environment' && outages.has(label)) return { seen, ...outage(check, found, machine) }
   if (fault === 'work' || isClaim(label) || isUnproven(check, label))

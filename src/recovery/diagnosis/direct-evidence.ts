@@ -87,6 +87,8 @@ export interface PathOptions {
   allow?: AllowedPath[]
   ask?: string[]
   discard?: Excluded[]
+  /** Content filters that would have to store changed files, and that do not run here. */
+  filters?: string[]
 }
 
 const namedViolations = 5

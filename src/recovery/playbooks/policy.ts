@@ -74,9 +74,11 @@ const policyFeedback = playbook({
   id: 'policy-feedback',
   scope: 'launch',
   title: 'Tell the agent which of its changes lie outside its task, and check the paths again',
-  neededEvidence: 'a changed path that the task may not change, for the first time in the task',
+  neededEvidence:
+    'a changed path that the task may not change, for the first time in the task; not a file whose content filter does not run here, which no agent can mend',
   example: { paths: [] },
-  plan: ({ facts, evidence }) => ({
+  plan: ({ facts, evidence }) =>
+    facts.filters !== undefined ? undefined : ({
     ...{ type: 'relaunch', name: 'RELAUNCH_WITH_FEEDBACK', resume: true },
     feedback: { command: 'the paths of the task', failing: facts.paths },
     hint: `Your work is not accepted: ${evidence}. Revert these changes (restore the file, or remove it if it is new; where a line is named, only that line) and keep the rest of the work. If the task cannot be done without them, revert them anyway and say why in your final message.`,

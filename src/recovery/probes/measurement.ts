@@ -1,6 +1,7 @@
 /** The requests to the runtime for a measurement, the measurements, and the form of a probe. */
 import type { Label } from '../diagnosis/labels.ts'
 import type { Ecosystem } from '../install.ts'
+import type { AbsentFile } from './absent-files.ts'
 
 export interface FileSystemSpace {
   name: string
@@ -46,6 +47,8 @@ export type MeasurementRequest =
   | { probe: 'packages'; of?: TreeEcosystem; name?: string }
   | { probe: 'runtime' }
   | { probe: 'files' }
+  /** `lines`: the output that may name the files. */
+  | { probe: 'checkout'; lines: readonly string[] }
 
 export type Measurement =
   | { probe: 'disk'; places: FileSystemSpace[] }
@@ -59,6 +62,8 @@ export type Measurement =
   | { probe: 'packages'; trees: InstalledTree[]; asked: { name: string; declared: boolean | undefined } | undefined }
   | { probe: 'runtime'; requirements: ToolRequirement[] }
   | { probe: 'files'; soft: number; hard: number }
+  /** `absent`: what the output names, the checkout has and git ignores, and the clone lacks. */
+  | { probe: 'checkout'; absent: AbsentFile[] }
 
 export interface ProbeFinding {
   probe: Measurement['probe']

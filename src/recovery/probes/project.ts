@@ -1,5 +1,6 @@
 /** Probes that compare what a project requires with what is there: installed packages and lockfile, versions of runtimes. */
 import { readCommand } from '../diagnosis/argv.ts'
+import type { AbsentFile } from './absent-files.ts'
 import { ecosystemsOf, ecosystemsMentioned, type Ecosystem } from '../install.ts'
 import type { ProbedFailure, InstalledTree, Probe, ToolRequirement, TreeEcosystem } from './measurement.ts'
 import { isInRange } from '../version-range.ts'
@@ -134,4 +135,20 @@ export const runtime: Probe<'runtime'> = {
       ? undefined
       : { points: 'neither', text: met.map(versionText).join('; ') }
   },
+}
+
+export const absentText = (absent: readonly AbsentFile[]): string =>
+  `the clone lacks ${list(absent.map(({ path }) => path))}, which your checkout has and git ignores`
+
+export const checkout: Probe<'checkout'> = {
+  id: 'checkout',
+  inspects:
+    "whether the output names a file or folder that the owner's checkout has and git ignores, so that a clone lacks it; not the output of a build or installed packages",
+  concludes: 'undecided by itself; if the check fails on the base commit as well, the file is what it misses',
+  labels: [
+    ...(['dependency_missing', 'missing_script', 'build_artifact_missing', 'config_error', 'runtime_error'] as const),
+    ...(['test_failure', 'compile_error', 'lint_error', 'missing_env_var', 'command_not_found', 'unknown'] as const),
+  ],
+  requestFor: ({ lines }) => ({ probe: 'checkout', lines }),
+  conclude: ({ absent }) => (absent.length === 0 ? undefined : { points: 'neither', text: absentText(absent) }),
 }

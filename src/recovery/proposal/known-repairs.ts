@@ -3,7 +3,7 @@
  * none. They take the same way as a proposal of an agent (lists, limits, cooldown, post-condition). `bun` in the format stands for
  * the repository's own package manager. Pure.
  */
-import type { Install } from '../../domain/run.ts'
+import type { Install } from '../../domain/install.ts'
 import type { Label } from '../diagnosis/labels.ts'
 import type { Proposal } from './proposal.ts'
 

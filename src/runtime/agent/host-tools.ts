@@ -3,7 +3,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { allowedEnvironment, outerFolders } from '../../process/environment.ts'
 import type { Context } from '../core/context.ts'
 import { readIfFile, type Files } from '../core/files.ts'
-import { findProgram } from '../harness/find-program.ts'
+import { findProgram } from '../core/find-program.ts'
 import { isInside } from './observe-denial.ts'
 
 /** Programs by which a tool is found, in order, and how it is asked for its version where `--version` is not the way. */

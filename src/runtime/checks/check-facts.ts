@@ -1,6 +1,6 @@
 /** Facts about the folder in which a check failed. Decisions rest on them, because the output of a check alone can mislead or lie. */
 import { dirname, join, relative, resolve, sep } from 'node:path'
-import type { Install } from '../../domain/run.ts'
+import type { Install } from '../../domain/install.ts'
 import { withoutStep } from '../../recovery/command/chain.ts'
 import { narrowStep, recursiveScript } from '../../recovery/command/narrowing.ts'
 import { planCommand, type CommandStep } from '../../recovery/command/plan.ts'

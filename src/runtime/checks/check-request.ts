@@ -4,7 +4,7 @@ import type { ObservedCheck } from '../../recovery/evidence.ts'
 import type { FailedOutput } from '../../recovery/failing-set.ts'
 import type { Context, MachineView } from '../core/context.ts'
 
-export interface CheckRequest extends Pick<Context, 'clock' | 'ports'> {
+export interface CheckRequest extends Pick<Context, 'clock' | 'ports' | 'repository'> {
   commands: string[]
   source(command: string): CheckSource
   workspace: string
@@ -38,13 +38,11 @@ export interface CheckReport {
 
 export interface ProbeRequest extends Pick<
   CheckRequest,
-  'ports' | 'workspace' | 'environment' | 'extraNames' | 'marker' | 'keepAliveMs' | 'signal'
+  'ports' | 'repository' | 'workspace' | 'environment' | 'extraNames' | 'marker' | 'keepAliveMs' | 'signal'
 > {
   machine: MachineView
   /** Folder for the files of a command that a probe runs. */
   folder(name: string): string
-  /** The owner's checkout. Only hosts that it names may be contacted. */
-  owners: string
   /** Number of processes that the kernel had killed for lack of memory before the check; undefined = unknown. */
   killsBefore: number | undefined
 }

@@ -14,7 +14,7 @@ import {
   type FailedOutput,
   type FailingSet,
 } from '../../recovery/failing-set.ts'
-import { probeFindings } from '../../recovery/probe.ts'
+import { absentIn, probeFindings } from '../../recovery/probe.ts'
 import type { ProbeFinding } from '../../recovery/probes/measurement.ts'
 import { isCovered, runOnBase, type BaseLocation } from './baseline.ts'
 import type { Baseline } from './check-cache.ts'
@@ -115,7 +115,8 @@ const judgeFlaky = (failed: ObservedCheck, first: FailingSet, result: CheckResul
 }
 
 /** Why a check blocks although it fails on the base commit as well; undefined = it does not. */
-const mustPass = ({ source, command }: CheckResult, set: FailingSet): string | undefined => {
+const mustPass = ({ source, command }: CheckResult, set: FailingSet, failed: ObservedCheck): string | undefined => {
+  if (absentIn(failed).some(({ secret }) => !secret)) return 'it lacks files that the checkout has'
   if (source === 'task') return 'the task names it, so it must pass'
   return isExcusable(command, set) ? undefined : 'no test of it passes'
 }
@@ -128,7 +129,7 @@ const judgeByBase = async (
   result: CheckResult,
 ): Promise<Omit<Judged, 'used'>> => {
   const base = await onBase(round, failed, result.durationMs)
-  const why = isCovered(set, base) ? mustPass(result, set) : ''
+  const why = isCovered(set, base) ? mustPass(result, set, failed) : ''
   const failing = failingNames(set)
   const excused = { because: 'fails on the base commit' as const, failing, proves: set.passedSome }
   const detail = why === undefined || why === '' ? base.detail : `${base.detail}; ${why}`
@@ -193,12 +194,12 @@ const probeMachine = async (
   failed: ObservedCheck,
   killsBefore: number | undefined,
 ): Promise<ObservedCheck> => {
-  const { machine, base } = request
+  const { machine } = request
   if (machine === undefined || request.signal.aborted) return failed
   const readings = await probeFailure(
     {
       ...request,
-      ...{ machine, killsBefore, owners: base.repository.root },
+      ...{ machine, killsBefore },
       folder: (name) => `${request.folder(first)}-probe-${name}`,
     },
     failed,

@@ -9,6 +9,7 @@ import type { Evidence, ObservedCheck } from '../../recovery/evidence.ts'
 import type { WorkspaceRequest } from '../../workspace/clone.ts'
 import type { Repository } from '../../workspace/repository-types.ts'
 import type { Preparation } from '../../workspace/dependencies.ts'
+import type { Shadow } from '../../workspace/shadow.ts'
 import type { Submodules } from '../../workspace/submodules.ts'
 import type { Context } from '../core/context.ts'
 import type { Ports } from '../core/ports.ts'
@@ -20,6 +21,7 @@ export interface FreshRequest {
   /** The user's checkout: packages, submodules and files come from it, also when the clone takes its objects from elsewhere. */
   owners: Repository
   stateDir: string
+  filters: Shadow['filters']
   config: Config['workspace']
   signal?: AbortSignal
 }
@@ -27,6 +29,8 @@ export interface FreshRequest {
 export interface FreshWorkspace {
   submodules: Submodules
   dependencies: Preparation
+  /** Files of the owner that were copied: those of `workspace.copy` and of `.worktreeinclude`. They are no part of the work. */
+  copied: string[]
   /** Why a file of `workspace.copy` could not be copied. */
   copyProblem?: string
 }
@@ -47,7 +51,7 @@ export const makeCleanWorkspace = async (ports: Ports, request: CleanRequest): P
   return makeFreshWorkspace(ports, {
     clone: { repository: { ...repository, root: gitDir, commonDir: gitDir }, base: commit, dir: workspace, branch },
     owners: repository,
-    ...{ stateDir, config: request.config().workspace, signal },
+    ...{ stateDir, config: request.config().workspace, filters: shadow.filters, signal },
   })
 }
 
@@ -61,14 +65,19 @@ export const makeFreshWorkspace = async (
 ): Promise<FreshWorkspace> => {
   const { clone, owners, config, signal } = request
   const workspace = clone.dir
-  await git.createWorkspace({ ...clone, exclude: copiedPatterns(config.copy) })
+  const included = (await git.includedFiles(owners)).filter((path) => !config.copy.includes(path))
+  const copied = [...config.copy, ...included]
+  await git.createWorkspace({ ...clone, exclude: copiedPatterns(copied), refsOf: owners, filters: request.filters })
   const submodules = await git.laySubmodules({ repository: owners, workspace })
+  await git.layEnvironments({ repository: owners, workspace })
   const { problem } = await git.copyFiles({ repository: owners, workspace, names: config.copy })
+  // A commit may track what the patterns name by now.
+  await git.layOwnersFiles({ repository: owners, workspace, paths: included })
   const dependencies = await git.prepareDependencies({
     ...{ repository: owners, workspace, cacheDir: `${request.stateDir}/dependencies` },
     ...(signal === undefined ? {} : { signal }),
   })
-  return { submodules, dependencies, ...(problem === undefined ? {} : { copyProblem: problem }) }
+  return { submodules, dependencies, copied, ...(problem === undefined ? {} : { copyProblem: problem }) }
 }
 
 type SetupEvidence = Extract<Evidence, { kind: 'setup' }>

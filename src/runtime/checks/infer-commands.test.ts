@@ -56,6 +56,16 @@ it.each<[string, RepositoryFacts, string[]]>([
   ],
   ['pytest, declared', { pyproject: '[tool.pytest.ini_options]\n', files: ['pyproject.toml'] }, ['python3 -m pytest']],
   ['pytest, by test files', { files: ['setup.py', 'tests/test_a.py'] }, ['python3 -m pytest']],
+  [
+    'uv is not on PATH',
+    { files: ['pyproject.toml', 'uv.lock', 'tests/test_a.py'], hasProgram: (name) => name !== 'uv' },
+    ['python3 -m pytest'],
+  ],
+  [
+    'pnpm is not on PATH, so npm starts the scripts',
+    { packageJson: { scripts }, files: ['pnpm-lock.yaml'], hasProgram: (name) => name === 'npm' },
+    ['npm test', 'npm run typecheck', 'npm run lint'],
+  ],
   ['pytest through uv', { files: ['pyproject.toml', 'uv.lock', 'tests/test_a.py'] }, ['uv run pytest']],
   ['python without tests', { pyproject: '[project]\n', files: ['pyproject.toml', 'a.py'] }, []],
   [

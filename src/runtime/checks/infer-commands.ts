@@ -4,6 +4,7 @@
  * reports that there is no test, because it would fail every task.
  */
 
+import type { HasProgram } from '../core/find-program.ts'
 import { isRealCheck } from '../../recovery/command/replacement.ts'
 
 export interface RepositoryFacts {
@@ -15,9 +16,13 @@ export interface RepositoryFacts {
   pyproject?: string
   /** Paths of tracked files. */
   files: readonly string[]
+  /** Whether the owner's PATH has a program: a check whose program is missing checks nothing. Absent = it has all. */
+  hasProgram?: HasProgram
 }
 
 const maxCommands = 4
+
+const hasAll: HasProgram = () => true
 
 type Fields = Record<string, unknown>
 
@@ -35,10 +40,15 @@ const managerOf = (packageJson: Fields, files: ReadonlySet<string>): string => {
   return files.has('bun.lock') || files.has('bun.lockb') ? 'bun' : 'npm'
 }
 
-const packageCommands = ({ packageJson }: RepositoryFacts, files: ReadonlySet<string>): string[] => {
+const packageCommands = (
+  { packageJson, hasProgram = hasAll }: RepositoryFacts,
+  files: ReadonlySet<string>,
+): string[] => {
   if (!isFields(packageJson) || !isFields(packageJson.scripts)) return []
   const { scripts } = packageJson
-  const manager = managerOf(packageJson, files)
+  const declaredManager = managerOf(packageJson, files)
+  // The scripts are the same for all of them.
+  const manager = hasProgram(declaredManager) || !hasProgram('npm') ? declaredManager : 'npm'
   const first = (names: readonly string[]): string[] =>
     names.filter((name) => Object.hasOwn(scripts, name) && isRealCheck(scripts[name])).slice(0, 1)
   const names = [
@@ -49,14 +59,24 @@ const packageCommands = ({ packageJson }: RepositoryFacts, files: ReadonlySet<st
   return names.map((name) => (name === 'test' && manager !== 'bun' ? `${manager} test` : `${manager} run ${name}`))
 }
 
-const pythonCommands = ({ pyproject = '' }: RepositoryFacts, files: ReadonlySet<string>): string[] => {
+/** How each manager starts pytest. Without its program, the interpreter of the project's environment does. */
+const pytests: readonly [lockfile: string, program: string][] = [
+  ['uv.lock', 'uv'],
+  ['poetry.lock', 'poetry'],
+  ['pdm.lock', 'pdm'],
+]
+
+const pythonCommands = (
+  { pyproject = '', hasProgram = hasAll }: RepositoryFacts,
+  files: ReadonlySet<string>,
+): string[] => {
   const declares = files.has('pytest.ini') || /^\[tool\.pytest\b/m.test(pyproject) || files.has('conftest.py')
   const isPython =
     declares || files.has('pyproject.toml') || files.has('setup.py') || files.has('setup.cfg') || files.has('tox.ini')
   const hasTests = [...files].some((path) => /(^|\/)(test_[^/]*|[^/]*_test)\.py$/.test(path))
   if (!isPython || !(declares || hasTests)) return []
-  if (files.has('uv.lock')) return ['uv run pytest']
-  return [files.has('poetry.lock') ? 'poetry run pytest' : 'python3 -m pytest']
+  const [, manager] = pytests.find(([lockfile, program]) => files.has(lockfile) && hasProgram(program)) ?? []
+  return [manager === undefined ? 'python3 -m pytest' : `${manager} run pytest`]
 }
 
 /** Whether there is a rule for `test`; a variable (`test := x`) and a mention in `.PHONY` are none. */

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import type { TopOfCommit } from '../../workspace/tree.ts'
 import { readIfFile, type Files } from '../core/files.ts'
+import type { HasProgram } from '../core/find-program.ts'
 import { inferCommands } from './infer-commands.ts'
 
 /** Files of the top folder whose content is read; of all others only the name is used. */
@@ -28,12 +29,13 @@ export const topOfFolder = (files: Files, root: string): TopOfCommit => {
   return { names: [...names, ...inTests], texts: Object.fromEntries(texts) }
 }
 
-export const inferredChecks = ({ names, texts }: TopOfCommit): string[] => {
+export const inferredChecks = ({ names, texts }: TopOfCommit, hasProgram: HasProgram): string[] => {
   const packageJson = parsed(texts['package.json'])
   const makefile = texts.Makefile
   const pyproject = texts['pyproject.toml']
   return inferCommands({
     files: names,
+    hasProgram,
     ...(packageJson === undefined ? {} : { packageJson }),
     ...(makefile === undefined ? {} : { makefile }),
     ...(pyproject === undefined ? {} : { pyproject }),

@@ -3,7 +3,7 @@
  * `recovery/install.ts`. It runs in the way a check runs: from its argv, under a shim, with the environment of checks.
  */
 import { join } from 'node:path'
-import type { Install } from '../../domain/run.ts'
+import type { Install } from '../../domain/install.ts'
 import type { CommandResult } from '../../process/run-command.ts'
 import { commandEnvironment } from '../../process/environment.ts'
 import { linesIn } from '../../recovery/failing-set.ts'
@@ -27,7 +27,11 @@ const troubleOf = (result: CommandResult): string => {
 
 /** Stops at the first command that fails. Safe to repeat after a crash: an install leads to the same files each time. */
 export const carryOutInstall = async (request: InstallRequest, install: Install): Promise<Installed> => {
-  const { workspace, ports, clock } = request
+  const { workspace, ports, clock, repository } = request
+  if (install.files !== undefined) {
+    const { problem } = await ports.git.layOwnersFiles({ repository, workspace, paths: install.files })
+    return problem === undefined ? { ok: true } : { ok: false, detail: problem }
+  }
   const deadline = clock.elapsed() + request.totalMs
   const folders = [workspace, join(workspace, install.folder)]
   const variables = {

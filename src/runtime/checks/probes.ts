@@ -5,6 +5,8 @@
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { measurementsFor } from '../../recovery/probe.ts'
 import type { MeasurementRequest, Measurement } from '../../recovery/probes/measurement.ts'
+import { join } from 'node:path'
+import { absentFiles } from '../../recovery/probes/absent-files.ts'
 import { registriesOf } from './registries.ts'
 import { requirementsOf } from './requirements.ts'
 import type { ProbeRequest } from './check-request.ts'
@@ -71,6 +73,11 @@ const read = async (request: ProbeRequest, question: MeasurementRequest): Promis
     }
     case 'runtime':
       return { probe: 'runtime', requirements: await requirementsOf(request) }
+    case 'checkout': {
+      const ignored = await ports.git.ignoredEntries(request.repository)
+      const isHere = (path: string): boolean => ports.files.existsSync(join(workspace, path))
+      return { probe: 'checkout', absent: absentFiles(question.lines, { ignored, workspace, isHere }) }
+    }
     case 'files': {
       const limit = machine.fileLimit()
       return limit === undefined ? undefined : { probe: 'files', ...limit }

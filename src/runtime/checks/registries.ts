@@ -49,7 +49,7 @@ const named = (text: string, from: string): Registry[] => {
 export const registriesOf = (request: ProbeRequest, spokenOf: readonly string[]): Registry[] => {
   const {
     ports: { files },
-    owners,
+    repository: { root: owners },
     workspace,
     extraNames,
   } = request

@@ -73,6 +73,22 @@ export const changeCheckChoice = (task: Id, { check, source }: { check: string; 
   input: input('check', `The command that replaces ${shortened(check)}`, { required: true }),
 })
 
+export const copyFilesChoice = (task: Id, paths: string[]): Choice => ({
+  ...{ id: 'copy_files', kind: 'copy_files', paths },
+  label: `Copy ${shortened(paths.join(', '))} into every workspace`,
+  effect: `Adds ${paths.join(', ')} to workspace.copy in .unstuck/config.json, so that agents and checks have it; it never becomes part of the work. The task is retried.`,
+  command: `unstuck answer ${task} copy_files`,
+  input: null,
+})
+
+export const runFiltersChoice = (task: Id, filters: string[]): Choice => ({
+  ...{ id: 'run_filters', kind: 'run_filters', filters },
+  label: `Let the filter ${filters.join(', ')} run`,
+  effect: `Adds ${filters.join(', ')} to workspace.filters in .unstuck/config.json: git stores such files through it, with the program that the repository's git configuration names. The task is retried.`,
+  command: `unstuck answer ${task} run_filters`,
+  input: null,
+})
+
 export const commitFixChoice = (task: Id, branch: string | null): Choice => ({
   ...{ id: 'commit_fix', kind: 'commit_fix' },
   label: 'I have committed a fix',

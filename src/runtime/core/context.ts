@@ -3,6 +3,7 @@
  * named crash points. `at` does nothing in the product. The chaos suites build the same runtime with an `at` that kills the process
  * at one point, to prove that a restart loses nothing there.
  */
+import type { ListEntry } from '../../config-edit.ts'
 import { join } from 'node:path'
 import type { Config } from '../../config.ts'
 import type { Listener } from '../../platform/tcp-ports.ts'
@@ -104,8 +105,8 @@ export interface Context {
   refreshSettings?(): Promise<void>
   /** A person confirms the change that waits under this digest. */
   confirmSettings?(digest: string): Promise<{ digest: string }>
-  /** A person has this command approved for always, in the configuration that is written next. */
-  approveCommand?(command: string): void
+  /** A person answered that a list of the configuration, which is written now, gets this entry: it does not wait. */
+  approveEntry?(entry: ListEntry): void
   /** In the context of a run: its next launch begins, with the settings of this moment. */
   renewSettings?(): Promise<void>
   /** Versions that programs reported, by path and modification time, so that each is asked once. */

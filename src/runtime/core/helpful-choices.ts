@@ -10,10 +10,12 @@ import {
   cancelChoice,
   changeCheckChoice,
   commitFixChoice,
+  copyFilesChoice,
   hintChoice,
   resumeChoice,
   retryChoice,
   retryWithModelChoice,
+  runFiltersChoice,
   takeOverChoice,
   widenChoice,
 } from './choices.ts'
@@ -70,9 +72,10 @@ const permissionHelp = (runContext: RunContext, { label, facts }: Diagnosis): Ch
 
 const checkHelp = (runContext: RunContext, diagnosis: Diagnosis): Choice[] => {
   const { task, goal } = runContext
-  const { command = '', source = '', machine, redOnBase, cannotRun }: AnyFacts = diagnosis.facts
+  const { command = '', source = '', machine, redOnBase, cannotRun, copyable = [] }: AnyFacts = diagnosis.facts
   const change = changeCheckChoice(task.id, { check: command, source })
   const fix = commitFixChoice(task.id, goal.targetBranch)
+  if (copyable.length > 0) return [copyFilesChoice(task.id, copyable), change, fix]
   if (machine === undefined && (cannotRun === true || wrongCommands.has(diagnosis.label))) return [change, fix]
   if (machine !== undefined || isInfra(diagnosis.label))
     return [retryChoice(task.id, 'correct that on this machine'), change, fix]
@@ -93,7 +96,13 @@ const budgetRetry = ({ task }: RunContext): Choice => ({
 
 /** By label: choices that come before the general ones (a hint, take over). */
 const specificHelp: Partial<Record<DiagnosisLabel, (runContext: RunContext, facts: AnyFacts) => Choice[]>> = {
-  policy_violation: ({ task, context }, { paths = [] }) => {
+  policy_violation: ({ task, context }, { paths = [], filters }) => {
+    if (filters !== undefined) {
+      const known = filters.every((name) => context.shadow.drivers.some((driver) => driver.name === name))
+      return known
+        ? [runFiltersChoice(task.id, filters)]
+        : [retryChoice(task.id, `set up the filter ${filters.join(', ')} in git, and start the engine again`)]
+    }
     const { grantable } = splitGrantable(paths, context, task.deniedPaths)
     return grantable.length === 0 ? [] : [widenChoice(task.id, grantable)]
   },

@@ -14,6 +14,24 @@ export const packageVariables = (files: Files, workspace: string): Record<string
     : {}),
 })
 
+const pythonManifests = ['pyproject.toml', 'setup.py', 'setup.cfg']
+
+/** A package, or a module. */
+const isImportable = (files: Files, folder: string): boolean =>
+  files.readdirSync(folder).some((name) => name.endsWith('.py') || files.existsSync(join(folder, name, '__init__.py')))
+
+/**
+ * Lets checks of a Python project with its packages in `src` import them as after an install, from the workspace. An editable
+ * install that the owner made leads into the owner's checkout; this comes before it.
+ */
+export const sourceVariables = (files: Files, workspace: string): Record<string, string> => {
+  const source = join(workspace, 'src')
+  const isProject = pythonManifests.some((name) => files.existsSync(join(workspace, name)))
+  return isProject && files.existsSync(source) && files.statSync(source).isDirectory() && isImportable(files, source)
+    ? { PYTHONPATH: source }
+    : {}
+}
+
 type Environment = Record<string, string | undefined>
 
 /** npm ignores the case of these names. */

@@ -61,6 +61,8 @@ import { checkOutSubmodules } from '../../workspace/submodules.ts'
 import { seedCaches } from '../../workspace/seed-caches.ts'
 import { openRepository } from '../../workspace/repository.ts'
 import { directoryIdentity } from '../../workspace/directory-identity.ts'
+import { ignoredEntries, includedFiles, layOwnersFiles } from '../../workspace/owners-files.ts'
+import { layEnvironments } from '../../workspace/virtual-environment.ts'
 import { layView, revertFiles, viewChanges } from '../../workspace/view.ts'
 import { dropSnapshot, keepAgentCommits, listSnapshots, takeSnapshot } from '../../workspace/snapshot.ts'
 import { hostFacts } from '../../platform/host-facts.ts'
@@ -114,12 +116,16 @@ const realGit = {
   filesOf,
   handOver: publishRunRef,
   ignoredAt,
+  ignoredEntries,
+  includedFiles,
   inspectInstalled,
   integrate,
   isBelow: isContainedIn,
   isCommitOf,
   keepAgentCommits,
+  layEnvironments,
   layOver: overlayWork,
+  layOwnersFiles,
   laySubmodules: checkOutSubmodules,
   layView,
   linkTarget,

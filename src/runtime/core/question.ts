@@ -128,10 +128,12 @@ const isLoopEnd = ({ label }: Diagnosis): boolean => label === 'loop_stuck' || l
 const happenedText = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: boolean): string => {
   const { task, driver } = runContext
   const { label, evidence, facts } = diagnosis
-  const { command, machine, paths }: AnyFacts = facts
+  const { command, machine, paths, filters }: AnyFacts = facts
   const about = nameOf(task)
   if (isBlocker) return `${about} stopped: ${refusalText(driver.name, diagnosis)}`
   if (machine !== undefined) return machineProblemText(task, machine)
+  if (filters !== undefined)
+    return `${about} changed ${(paths ?? []).join(', ')}; git stores such files through the filter ${filters.join(', ')}, which may not run here, so they would be stored as they are`
   if (label === 'policy_violation')
     return `${about} changed ${(paths ?? []).join(', ')}, which its allowed paths do not cover`
   if (isPreparation(diagnosis)) return `${about} did not start: ${evidence}`

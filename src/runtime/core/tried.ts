@@ -40,7 +40,12 @@ const names: Record<string, (action: Tried['action']) => string> = {
   exclude_paths: ({ excluded }) => `left out ${pathsText(excluded)}`,
   allow_paths: ({ allowed }) => `allowed ${pathsText(allowed)}`,
   ask_paths: () => 'asked a model about the changed paths',
-  install: () => 'installed the dependencies',
+  install: ({ install }) => {
+    const { files } = install as { files?: string[] }
+    return files === undefined
+      ? 'installed the dependencies'
+      : `copied ${pathsText(files.map((path) => ({ path })))} from your checkout`
+  },
   run_proposed: ({ command }) => `ran the proposed \`${textOf(command)}\``,
   solve_conflict: () => 'had a new task solve the conflict',
   answer_objection: ({ harness }) =>

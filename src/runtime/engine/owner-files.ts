@@ -1,4 +1,5 @@
 /** The settings in the owner's three files as one value: how they are read, compared, narrowed and kept. No store here. */
+import type { ListEntry, ListKey } from '../../config-edit.ts'
 import { createHash } from 'node:crypto'
 import type { Config } from '../../config.ts'
 import { configSchema } from '../../config-schema.ts'
@@ -154,14 +155,38 @@ export const withFrozen = (before: Owned, after: Owned, keys: readonly string[])
   return { kept: frozen.length === 0 ? after : { ...after, config: config as Config }, frozen }
 }
 
-/** With those commands that a person approved for always, and that the file lists. */
-export const withApproved = (before: Owned, read: Owned, commands: readonly string[]): Owned => {
+/** The values of one list that were approved, and that the file lists and the settings in use do not. */
+const newIn = (
+  key: ListKey,
+  entries: readonly ListEntry[],
+  { listed, used }: { listed: readonly string[]; used: readonly string[] },
+): string[] =>
+  entries
+    .filter((entry) => entry.key === key && listed.includes(entry.value) && !used.includes(entry.value))
+    .map(({ value }) => value)
+
+/** With those entries that a person added by an answer, and that the file lists. */
+export const withApproved = (before: Owned, read: Owned, entries: readonly ListEntry[]): Owned => {
   const section = before.config.recovery ?? configSchema.parse({ recovery: {} }).recovery
-  const listed = read.config.recovery?.auto_approve ?? []
-  const added = commands.filter((command) => listed.includes(command) && !section?.auto_approve.includes(command))
-  if (section === undefined || added.length === 0) return before
-  const recovery = { ...section, auto_approve: [...section.auto_approve, ...added] }
-  return { ...before, config: { ...before.config, recovery } }
+  const { workspace } = before.config
+  const commands = newIn('recovery.auto_approve', entries, {
+    listed: read.config.recovery?.auto_approve ?? [],
+    used: section?.auto_approve ?? [],
+  })
+  const added = (name: 'copy' | 'filters'): string[] => [
+    ...workspace[name],
+    ...newIn(`workspace.${name}`, entries, { listed: read.config.workspace[name], used: workspace[name] }),
+  ]
+  return {
+    ...before,
+    config: {
+      ...before.config,
+      ...(section === undefined || commands.length === 0
+        ? {}
+        : { recovery: { ...section, auto_approve: [...section.auto_approve, ...commands] } }),
+      workspace: { ...workspace, copy: added('copy'), filters: added('filters') },
+    },
+  }
 }
 
 /** What the defaults and the files both allow: for an engine that no longer knows which settings were in use. */

@@ -2,6 +2,7 @@
  * The settings of the owner while an engine runs: read again at each use, so that a change that allows less applies at once. A change
  * that allows more is taken over by `refresh`, or waits for a person while an agent could have made it. What is not valid changes nothing.
  */
+import type { ListEntry } from '../../config-edit.ts'
 import type { Config } from '../../config.ts'
 import type { SettingChange } from '../../domain/config-change.ts'
 import { AppError } from '../../errors.ts'
@@ -66,8 +67,8 @@ export interface OwnerSettings {
   refresh: () => Promise<void>
   /** Confirms the change with this digest. Throws STALE if another one waits, ILLEGAL if none does. */
   confirm: (digest: string) => Promise<WaitingChange>
-  /** A person has this command approved for always, in the file that is written next: it does not wait. */
-  approve: (command: string) => void
+  /** A person answered that a list of the file that is written now gets this entry: it does not wait. */
+  approve: (entry: ListEntry) => void
 }
 
 interface Held {
@@ -81,8 +82,8 @@ interface Held {
   frozenReported: string
   /** When the files were last read by a pass that was not interrupted. */
   readAt: Date | undefined
-  /** Commands that a person approved for always since then. */
-  approved: string[]
+  /** Entries that a person added by an answer since then. */
+  approved: ListEntry[]
 }
 
 /**
@@ -210,7 +211,7 @@ const pass = async (held: Held): Promise<void> => {
   await recordProblems(held, problems)
   await decide({ held, read, base: withApproved(held.accepted, read, approved) })
   // Only now: a pass that failed has decided nothing about the time since the one before.
-  Object.assign(held, { readAt, approved: held.approved.filter((command) => !approved.includes(command)) })
+  Object.assign(held, { readAt, approved: held.approved.filter((entry) => !approved.includes(entry)) })
 }
 
 const confirm = async (held: Held, digest: string): Promise<WaitingChange> => {
@@ -264,6 +265,6 @@ export const openOwnerSettings = async (parts: SettingsParts): Promise<OwnerSett
     contract: () => inForce()['verify.contract'],
     refresh: () => inTurn(() => onNewest(held, () => pass(held))),
     confirm: (digest) => inTurn(() => onNewest(held, () => confirm(held, digest))),
-    approve: (command) => held.approved.push(command),
+    approve: (entry) => held.approved.push(entry),
   }
 }

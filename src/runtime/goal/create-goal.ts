@@ -18,6 +18,7 @@ import { kindOf } from './check-kinds.ts'
 import type { GoalInput } from './goal-input.ts'
 import { chooseHarness } from '../harness/harness-choice.ts'
 import { inferredChecks, manifestNames, topOfFolder } from '../checks/infer-from-files.ts'
+import { programsOn } from '../core/find-program.ts'
 import { firstChecks } from '../checks/first-checks.ts'
 import { forgetOrphanBranch, recordOrphanBranch } from './orphan-branches.ts'
 
@@ -61,7 +62,7 @@ const checkMergeEntries = async ({ db }: Context, input: GoalInput): Promise<voi
 
 const newTasks = (context: Context, { goalId, input, options, top }: Plan): NewTask[] => {
   const config = context.config()
-  const inferred = inferredChecks(top)
+  const inferred = inferredChecks(top, programsOn(context.ports.files, context.environment.PATH))
   const ids = new Map(input.tasks.map((task) => [task.id, context.newId('t')]))
   return input.tasks.map((task, index) => {
     const checks = firstChecks(task, config, inferred)

@@ -4,7 +4,7 @@
  */
 import { capabilitiesOf, cliVersionIn, type KnownCapabilities } from '../../harness/capabilities.ts'
 import type { Context } from '../core/context.ts'
-import { findProgram } from './find-program.ts'
+import { findProgram } from '../core/find-program.ts'
 import type { RunContext } from '../core/run-context.ts'
 
 /** A launch waits this long; a later answer is used by the next launch. */

@@ -5,7 +5,7 @@ import type { Driver } from '../../harness/driver.ts'
 import { driverNamed, drivers } from '../../harness/drivers.ts'
 import { knownHarnesses } from '../../harness/names.ts'
 import { AppError } from '../../errors.ts'
-import { findProgram } from './find-program.ts'
+import { findProgram } from '../core/find-program.ts'
 import type { Files } from '../core/files.ts'
 
 export interface HarnessChoice {

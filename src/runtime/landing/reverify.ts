@@ -4,7 +4,8 @@
  */
 import { join } from 'node:path'
 import { keepAliveMs } from '../../domain/lease.ts'
-import { isEvidence, type CheckResult, type CheckSource, type Install } from '../../domain/run.ts'
+import type { Install } from '../../domain/install.ts'
+import { isEvidence, type CheckResult, type CheckSource } from '../../domain/run.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
 import type { PortLease } from '../../process/port-lease.ts'
 import { appendEvent } from '../../store/event.ts'
@@ -46,10 +47,11 @@ export type RecheckResult =
   | { kind: 'ran'; report: JudgedReport }
 
 const cloneOf = async ({ context, id, commit }: RecheckRequest, workspace: string): Promise<Evidence | undefined> => {
-  const { repository, stateDir, ports } = context
+  const { repository, stateDir, ports, shadow } = context
   const clone = { repository, base: commit, dir: workspace, branch: `unstuck/merge/${id}` }
   const config = context.config().workspace
-  const { copyProblem } = await makeFreshWorkspace(ports, { clone, owners: repository, stateDir, config })
+  const request = { clone, owners: repository, stateDir, filters: shadow.filters, config }
+  const { copyProblem } = await makeFreshWorkspace(ports, request)
   return copyProblem === undefined ? undefined : { kind: 'copy', text: `workspace.copy: ${copyProblem}` }
 }
 

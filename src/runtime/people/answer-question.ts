@@ -1,6 +1,7 @@
 /** Carries out the choice that a person made. CLI, API and dashboard all use it, so a choice has the same effect everywhere. */
 import type { Answered, Choice, ChoiceKind, Escalation } from '../../domain/escalation.ts'
 import { withEdit, type Task } from '../../domain/task.ts'
+import type { ListKey } from '../../config-edit.ts'
 import { AppError } from '../../errors.ts'
 import type { Queryable } from '../../store/db.ts'
 import { answerEscalation, getEscalation } from '../../store/escalation.ts'
@@ -18,6 +19,7 @@ import {
   type CancelRunning,
 } from './commands.ts'
 import { answerProposal, checkProposalAnswer, rejectionHint, type ProposalChoice } from './answer-proposal.ts'
+import { addEntry, plannedEntry } from './owner-list.ts'
 import { approveAlways } from './approve-always.ts'
 import { approveTask, askReviewerAgain, rejectTask } from './approve.ts'
 import { takeOverTask } from './take-over-task.ts'
@@ -219,6 +221,29 @@ const decideAboutWork = async (
   else await askReviewerAgain(context, task, seen)
 }
 
+/** A list of the owner's configuration has these entries from now on. */
+const listAndRetry = (asked: Asked, choice: ChoiceKind, key: ListKey, values: readonly string[]): Promise<void> =>
+  retryAsked(asked, choice, {
+    last: async () => {
+      for (const value of values) {
+        const entry = { key, value }
+        addEntry(asked.context, entry, plannedEntry(asked.context, entry))
+      }
+    },
+  })
+
+/** The task is retried on a commit of the person. */
+const retryOnFix = (asked: Asked): Promise<void> =>
+  retryAsked(asked, 'commit_fix', {
+    before: async (tx, task) => {
+      // The goal branch must be rebased onto the commit of the person. Direct mode has no goal branch.
+      const goal = await getGoal(tx, task.goalId)
+      if (goal?.repoMode !== 'direct' && goal?.targetBranch != null)
+        await progressGoal(tx, task.goalId, { landing: { outdated: true } })
+      return task
+    },
+  })
+
 const carryOut = async (
   asked: Asked,
   { choice, text, cancelRunning }: { choice: Choice; text: string; cancelRunning: CancelRunning },
@@ -233,16 +258,12 @@ const carryOut = async (
     case 'allow_command':
     case 'allow_directory':
       return allow(asked, choice)
+    case 'copy_files':
+      return listAndRetry(asked, 'copy_files', 'workspace.copy', choice.paths)
+    case 'run_filters':
+      return listAndRetry(asked, 'run_filters', 'workspace.filters', choice.filters)
     case 'commit_fix':
-      return retryAsked(asked, 'commit_fix', {
-        before: async (tx, task) => {
-          // The goal branch must be rebased onto the commit of the person. Direct mode has no goal branch.
-          const goal = await getGoal(tx, task.goalId)
-          if (goal?.repoMode !== 'direct' && goal?.targetBranch != null)
-            await progressGoal(tx, task.goalId, { landing: { outdated: true } })
-          return task
-        },
-      })
+      return retryOnFix(asked)
     case 'hint':
       return retryAsked(asked, 'hint', { hint: text })
     case 'reply':

@@ -6,7 +6,7 @@ import { drivers } from '../../harness/drivers.ts'
 import { loginOf, type Login } from '../../harness/cli-login.ts'
 import type { Files } from '../core/files.ts'
 import { defaultHarness, findHarness, harnessNames } from '../harness/harness-choice.ts'
-import { findProgram } from '../harness/find-program.ts'
+import { findProgram } from '../core/find-program.ts'
 
 export interface HarnessView {
   name: string

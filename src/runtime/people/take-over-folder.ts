@@ -48,10 +48,10 @@ const layFresh = async (context: Context, goal: Goal, task: Task, last: Run | un
       ...{ base, dir: paths.workspace, branch: `unstuck/run/${last?.id ?? task.id}` },
     },
     owners: context.repository,
-    ...{ stateDir: context.stateDir, config, signal: context.stopping },
+    ...{ stateDir: context.stateDir, filters: context.shadow.filters, config, signal: context.stopping },
   })
   if (fresh.copyProblem !== undefined) context.log.warn({ task: task.id }, `workspace.copy: ${fresh.copyProblem}`)
-  recordPrepared({ context, paths }, { ...fresh.submodules, copied: config.copy, setupTree: null })
+  recordPrepared({ context, paths }, { ...fresh.submodules, copied: fresh.copied, setupTree: null })
   if (last !== undefined) await restoreEarlierWork(context, last, { onto: base, into: paths.workspace })
   return { folder: paths.workspace, base }
 }

@@ -37,7 +37,7 @@ const copyWork = async (runContext: RunContext, { folder, base, runId }: TakenOv
   await makeFreshWorkspace(context.ports, {
     clone: { repository: context.repository, base, dir: paths.workspace, branch: `unstuck/run/${run.id}` },
     owners: context.repository,
-    ...{ stateDir: context.stateDir, config, signal: context.stopping },
+    ...{ stateDir: context.stateDir, filters: context.shadow.filters, config, signal: context.stopping },
   })
   context.at('workspace-made')
   await git.layOver(context.shadow, { snapshot: snapshot.commit, from: base, onto: base, into: paths.workspace })

@@ -119,11 +119,11 @@ const layOut = async (runContext: RunContext, { work, base }: { work: string; ba
   const fresh = await makeFreshWorkspace(context.ports, {
     clone: { repository: context.repository, base, dir: paths.workspace, branch: `unstuck/run/${run.id}` },
     owners: context.repository,
-    ...{ stateDir: context.stateDir, config, signal: context.stopping },
+    ...{ stateDir: context.stateDir, filters: context.shadow.filters, config, signal: context.stopping },
   })
   context.at('workspace-made')
   await git.layOver(context.shadow, { snapshot: work, from: base, onto: base, into: paths.workspace })
-  recordPrepared(runContext, { ...fresh.submodules, copied: config.copy, setupTree: null })
+  recordPrepared(runContext, { ...fresh.submodules, copied: fresh.copied, setupTree: null })
 }
 
 /** Replaces `prepare` and `launch`. It can be repeated: the workspace is made from scratch. */

@@ -81,12 +81,13 @@ const requeuedRungs: readonly number[] = [3, 4, 5]
 
 /** Whether another start could help: not a person's own work, a problem of this machine, or one that every task would meet. */
 const mayStartAgain = ({ task }: RunContext, { diagnosis, step }: Exhausted): boolean => {
-  const { machine }: AnyFacts = diagnosis.facts
+  const { machine, filters }: AnyFacts = diagnosis.facts
   const isSetup = diagnosis.label === 'workspace_setup_failed'
   return (
     step.then !== 'pause_goal' &&
     !isGivenBack(task) &&
     machine === undefined &&
+    filters === undefined &&
     (isSetup || requeuedRungs.includes(diagnosis.rung))
   )
 }

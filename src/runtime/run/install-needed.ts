@@ -5,7 +5,8 @@
  * instead of copied.
  */
 import { basename, dirname, join } from 'node:path'
-import { keptVerdict, type Install } from '../../domain/run.ts'
+import type { Install } from '../../domain/install.ts'
+import { keptVerdict } from '../../domain/run.ts'
 import { installsIn, isManifest, installedPatterns } from '../../recovery/install.ts'
 import { installKeyOf } from '../../recovery/playbook.ts'
 import type { ChangeList } from '../../workspace/repository-types.ts'
@@ -78,5 +79,8 @@ export const makeVirtualEnvironment = async (runContext: RunContext): Promise<vo
     'creation of the virtual environment in the workspace ended',
   )
   if (!made.ok) context.ports.files.rmSync(join(paths.workspace, '.venv'), { recursive: true, force: true })
-  else await saveProgress(runContext, { verdict: { ...keptVerdict(run.verdict), installed: [install] } })
+  else {
+    const kept = keptVerdict(run.verdict)
+    await saveProgress(runContext, { verdict: { ...kept, installed: [...(kept.installed ?? []), install] } })
+  }
 }

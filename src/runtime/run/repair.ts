@@ -4,14 +4,8 @@
  */
 import { join } from 'node:path'
 import { keepAliveMs } from '../../domain/lease.ts'
-import {
-  keptVerdict,
-  isEvidence,
-  type CheckResult,
-  type Dropped,
-  type Install,
-  type Verdict,
-} from '../../domain/run.ts'
+import type { Install } from '../../domain/install.ts'
+import { keptVerdict, isEvidence, type CheckResult, type Dropped, type Verdict } from '../../domain/run.ts'
 import { inOrder } from '../../recovery/command/order.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
@@ -68,6 +62,7 @@ export const commandContext = (
   return {
     clock: context.clock,
     ports: context.ports,
+    repository: context.repository,
     workspace,
     marker: `${runContext.run.id}-check`,
     environment: context.environment,

@@ -16,6 +16,7 @@ import {
   type PackageRequirement,
   type PackageRequirements,
 } from './python-files.ts'
+import { ownersPackages } from '../virtual-environment.ts'
 import { folderBelow, entryNames, treeStateOf, boundedText, type TreeComparison } from './bounded-read.ts'
 
 interface Environment {
@@ -36,7 +37,8 @@ const environmentIn = async (folder: string): Promise<Environment | undefined> =
   const [python] = pythons
   const packages = pythons.length === 1 ? await folderBelow(venv, `lib/${python}/site-packages`) : undefined
   if (packages === undefined) return undefined
-  const entries = await entryNames(packages)
+  const owners = (await boundedText(join(packages, ownersPackages)))?.trim()
+  const entries = [...(await entryNames(packages)), ...(owners === undefined ? [] : await entryNames(owners))]
   const versions = new Map<string, (string | undefined)[]>()
   let open = /^include-system-site-packages\s*=\s*true/im.test(settings)
   for (const entry of entries) {
@@ -116,7 +118,7 @@ export const pythonTree = async (root: string, place: string): Promise<Installed
 const otherManifests =
   /^(?:setup\.(?:py|cfg)|Pipfile(?:\.lock)?|(?:pdm|uv|poetry)\.lock|pixi\.(?:toml|lock)|pylock.*\.toml|hatch\.toml|conda.*\.ya?ml|environment.*\.ya?ml|tox\.(?:ini|toml)|noxfile\.py|constraints.*|(?:dev-|test-)?requirements.*|.*\.in)$/i
 const ownPaths = /\.pth$|\.egg-link$|^__editable__/
-const standardPaths = /^(?:distutils-precedence|_virtualenv)\.pth$/
+const standardPaths = new RegExp(`^(?:distutils-precedence|_virtualenv|${ownersPackages.slice(0, -4)})\\.pth$`)
 
 /** The most folders to search. A larger project gives no result. */
 const maxFolders = 2_000

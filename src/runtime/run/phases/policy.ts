@@ -59,7 +59,11 @@ export const policy: Phase = async (runContext) => {
   })
   if (result.violations.length > 0) {
     const violations = result.violations.map(({ path, kind, rule }) => ({ path, kind, rule }))
-    const options = await policyOptions(runContext, found, result.violations)
+    const filters = [...new Set(found.leftOut.flatMap(({ lacksFilter }) => lacksFilter ?? []))]
+    const options = {
+      ...(await policyOptions(runContext, found, result.violations)),
+      ...(filters.length === 0 ? {} : { filters }),
+    }
     return recover(
       runContext,
       { kind: 'policy', violations, options },

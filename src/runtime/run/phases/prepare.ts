@@ -5,10 +5,12 @@
 import { join } from 'node:path'
 import { AppError } from '../../../errors.ts'
 import { missingLogin } from '../../../harness/cli-login.ts'
+import { ownersFiles } from '../../../recovery/install.ts'
 import { allowedEnvironment } from '../../../process/environment.ts'
 import type { Evidence, ObservedDirectory } from '../../../recovery/evidence.ts'
 import { isExcluded, keptVerdict } from '../../../domain/run.ts'
 import { appendEvent } from '../../../store/event.ts'
+import { filesThatHelped } from '../../../store/recovery.ts'
 import { pathsLeftOut } from '../../../store/requeue.ts'
 import { requireLease } from '../../../store/run.ts'
 import { recordPrepared, type Prepared } from '../../agent/prepared.ts'
@@ -83,7 +85,11 @@ const missingCredentials = ({ context, driver, harness }: RunContext): string | 
 }
 
 /** Runs the owner's set-up command in the workspace, and captures the files it leaves. */
-const setUp = async (runContext: RunContext, base: string): Promise<{ failed?: Evidence; tree: string | null }> => {
+const setUp = async (
+  runContext: RunContext,
+  base: string,
+  copied: readonly string[],
+): Promise<{ failed?: Evidence; tree: string | null }> => {
   const { context, paths, run } = runContext
   const { workspace } = context.config()
   if (workspace.setup === undefined) return { tree: null }
@@ -99,9 +105,21 @@ const setUp = async (runContext: RunContext, base: string): Promise<{ failed?: E
   if (failed !== undefined) return { failed: failed.evidence, tree: null }
   const { tree } = await context.ports.git.captureTree(context.shadow, {
     ...{ base, workTree: paths.workspace, indexFile: paths.index },
-    exclude: copiedPatterns(workspace.copy),
+    exclude: copiedPatterns(copied),
   })
   return { tree }
+}
+
+/** What checks of earlier runs were missing is there before this agent starts. */
+const layKnownFiles = async (runContext: RunContext): Promise<void> => {
+  const { context, paths, run } = runContext
+  const known = await filesThatHelped(context.db)
+  const there = known.filter((path) => context.ports.files.existsSync(join(context.repository.root, path)))
+  if (there.length === 0) return
+  await context.ports.git.layOwnersFiles({ repository: context.repository, workspace: paths.workspace, paths: there })
+  const kept = keptVerdict(run.verdict)
+  const others = (kept.installed ?? []).filter(({ files }) => files === undefined)
+  await saveProgress(runContext, { verdict: { ...kept, installed: [...others, ownersFiles(there)] } })
 }
 
 /** Records an event if there is something to report. */
@@ -129,7 +147,7 @@ const prepareClone = async (runContext: RunContext, base: string): Promise<Phase
   const fresh = await makeFreshWorkspace(context.ports, {
     clone: { repository: context.repository, base, dir: paths.workspace, branch: `unstuck/run/${run.id}` },
     owners: context.repository,
-    ...{ stateDir: context.stateDir, config, signal: context.stopping },
+    ...{ stateDir: context.stateDir, filters: context.shadow.filters, config, signal: context.stopping },
   })
   context.at('workspace-made')
   // In the background while the agent works: packages for its checks and for the next run.
@@ -137,11 +155,12 @@ const prepareClone = async (runContext: RunContext, base: string): Promise<Phase
   context.log.info({ run: run.id, ...fresh.dependencies }, 'dependencies of the workspace')
   if (fresh.copyProblem !== undefined)
     return recover(runContext, { kind: 'copy', text: `workspace.copy: ${fresh.copyProblem}` }, { source: 'engine' })
-  const { failed, tree } = await setUp(runContext, base)
+  await layKnownFiles(runContext)
+  const { failed, tree } = await setUp(runContext, base, fresh.copied)
   if (failed === undefined) await makeVirtualEnvironment(runContext)
   if (isReleased(runContext)) return 'ended'
   if (failed !== undefined) return recover(runContext, failed, { source: 'engine' })
-  const prepared = { ...fresh.submodules, copied: config.copy, setupTree: tree }
+  const prepared = { ...fresh.submodules, copied: fresh.copied, setupTree: tree }
   recordPrepared(runContext, prepared)
   await emitPrepared(runContext, prepared)
   return undefined

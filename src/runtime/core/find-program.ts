@@ -1,7 +1,7 @@
-/** Finds the program of a harness on this machine. */
+/** Finds programs of harnesses and checks on this machine. */
 import { constants } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
-import type { Files } from '../core/files.ts'
+import type { Files } from './files.ts'
 
 const isProgram = (files: Files, path: string): boolean => {
   try {
@@ -25,3 +25,11 @@ export const findProgram = (files: Files, program: string, path: string | undefi
     .map((folder) => join(folder, program))
     .find((candidate) => isProgram(files, candidate))
 }
+
+/** Whether a program can be started with this PATH. */
+export type HasProgram = (program: string) => boolean
+
+export const programsOn =
+  (files: Files, path: string | undefined): HasProgram =>
+  (program) =>
+    findProgram(files, program, path) !== undefined

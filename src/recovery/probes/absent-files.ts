@@ -1,0 +1,81 @@
+/**
+ * Files that a failed check misses in its clone and that the owner's checkout has, where git ignores them: a clone gets only what is
+ * committed. Pure: the caller lists the ignored entries.
+ */
+import { secretRuleFor } from '../policy/secrets.ts'
+import { isArtifact, inEnvironment } from '../diagnosis/refine/match-context.ts'
+
+/** A file, or a folder of which everything is ignored, relative to the repository. */
+export interface AbsentFile {
+  path: string
+  isFolder: boolean
+  /** Whether its name is that of a secret: it is copied only if its owner says so. */
+  secret: boolean
+}
+
+/** An entry as git lists it: a folder ends with a slash. */
+type Entry = string
+
+const mostWords = 20_000
+const longestWord = 400
+
+const withoutStart = (word: string): string => word.replace(/^(?:\.{0,2}\/)+/, '')
+
+/** What may be a path in a line: quoted or bare words, without a position behind them. */
+const wordsOf = (lines: readonly string[], workspace: string): Set<string> => {
+  const words = new Set<string>()
+  for (const line of lines) {
+    for (const [, module = ''] of line.matchAll(/No module named '?([\w.]{1,200})'?/g))
+      words.add(`${module.replaceAll('.', '/')}.py`)
+    for (const word of line.split(/[\s'"`()<>[\]{},;=|]+/)) {
+      if (word === '' || word.length > longestWord) continue
+      const inside = word.startsWith(`${workspace}/`) ? word.slice(workspace.length + 1) : word
+      const plain = inside.replace(/(?::\d+){1,2}:?$|[:.]+$/, '')
+      if (/[./]/.test(plain)) words.add(withoutStart(plain))
+    }
+    if (words.size > mostWords) break
+  }
+  return words
+}
+
+const withoutExtension = (path: string): string => path.replace(/(?<=[^/])\.[^./]+$/, '')
+
+/** Whether the word names the file: the end of its path, with or without extension, of at least a whole name. */
+const namesFile = (word: string, file: string): boolean =>
+  word !== '' &&
+  ([file, withoutExtension(file)].some((path) => path === word || path.endsWith(`/${word}`)) ||
+    (file.includes('/') && word.endsWith(`/${file}`)))
+
+/** Whether the word names something in the folder: `generated/client` is in `src/generated/`. */
+const namesInside = (word: string, folder: string): boolean => {
+  const parts = folder.split('/')
+  return parts.some((_, at) => {
+    const end = parts.slice(at).join('/')
+    return word === end || word.startsWith(`${end}/`)
+  })
+}
+
+/** Source code that a tool writes from a description, such as a client of an API: the work seldom changes that. */
+const generatedCode = /(?:^|\/)(?:__generated__|generated)(?:\/|$)/
+
+/** Built by a command: a copy would be the result of other sources than those that are checked. */
+const isMade = (path: string): boolean =>
+  inEnvironment.test(`${path}/`) || (!generatedCode.test(path) && (isArtifact(`${path}/`) || isArtifact(path)))
+
+/** The ignored entries that these lines of a check's output name. `isHere`: whether the clone has the path. */
+export const absentFiles = (
+  lines: readonly string[],
+  { ignored, workspace, isHere }: { ignored: readonly Entry[]; workspace: string; isHere: (path: string) => boolean },
+): AbsentFile[] => {
+  const words = [...wordsOf(lines, workspace)]
+  return ignored.flatMap((entry) => {
+    const isFolder = entry.endsWith('/')
+    const path = isFolder ? entry.slice(0, -1) : entry
+    if (isMade(path) || !words.some((word) => (isFolder ? namesInside : namesFile)(word, path)) || isHere(path))
+      return []
+    return [{ path, isFolder, secret: secretRuleFor(path) !== undefined && !templates.test(path) }]
+  })
+}
+
+/** By convention they hold values for tests, or none. */
+const templates = /(?:^|\/)\.env\.(?:test|ci|example|sample|template)$/
