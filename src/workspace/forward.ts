@@ -75,21 +75,35 @@ const filesBelow = async (root: string, folder: string): Promise<string[]> => {
   return (await Promise.all(nested)).flat()
 }
 
+/** What the fast-forward writes. */
 interface Paths {
-  added: string[]
+  /** With mode and object in the target. */
+  added: { path: string; mode: string; object: string }[]
   deleted: Set<string>
+  all: Set<string>
 }
 
 const pathsOf = async (place: GitOptions, from: string, to: string): Promise<Paths> => {
-  const args = ['diff-tree', '-r', '-z', '--name-status', '--no-renames', '--no-ext-diff', from, to]
+  const args = ['diff-tree', '-r', '-z', '--raw', '--no-abbrev', '--no-renames', '--no-ext-diff', from, to]
   const fields = fieldsOf((await git(args, place)).stdout)
-  const paths: Paths = { added: [], deleted: new Set() }
+  const paths: Paths = { added: [], deleted: new Set(), all: new Set() }
   for (let index = 0; index + 1 < fields.length; index += 2) {
-    const path = fields[index + 1] ?? ''
-    if (fields[index] === 'A') paths.added.push(path)
-    if (fields[index] === 'D') paths.deleted.add(path)
+    const [path = '', raw = ''] = [fields[index + 1], fields[index]]
+    const [, mode = '', , object = '', status = ''] = raw.slice(1).split(' ')
+    paths.all.add(path)
+    if (status === 'A') paths.added.push({ path, mode, object })
+    if (status === 'D') paths.deleted.add(path)
   }
   return paths
+}
+
+/** Whether the untracked file at an added path is what the fast-forward would write there. */
+const isSameFile = async (place: GitOptions, { path, mode, object }: Paths['added'][number]): Promise<boolean> => {
+  const found = await lstat(join(place.cwd, path)).catch(() => undefined)
+  const isExecutable = ((found?.mode ?? 0) & 0o100) !== 0
+  if (found?.isFile() !== true || mode !== (isExecutable ? '100755' : '100644')) return false
+  const hashed = await gitInCheckout(['hash-object', '--', path], { ...place, okCodes: [0, 1, 128] })
+  return hashed.code === 0 && hashed.stdout.trim() === object
 }
 
 /** Untracked entries at an added path, or in the place of one of its parent folders. */
@@ -104,17 +118,59 @@ const blockers = async (root: string, path: string, deleted: Set<string>): Promi
   return (await filesBelow(root, path)).filter((file) => !deleted.has(file))
 }
 
-const inTheWay = async (place: GitOptions, from: string, to: string): Promise<string[]> => {
-  const { added, deleted } = await pathsOf(place, from, to)
-  const found = await Promise.all(added.map((path) => blockers(place.cwd, path, deleted)))
-  return [...new Set(found.flat())]
+interface Untracked {
+  /** Those that would be overwritten. */
+  inTheWay: string[]
+  /** Those that are the same already. */
+  same: Paths['added']
+}
+
+const untrackedAt = async (place: GitOptions, { added, deleted }: Paths): Promise<Untracked> => {
+  const found: Untracked = { inTheWay: [], same: [] }
+  for (const entry of added) {
+    const entries = await blockers(place.cwd, entry.path, deleted)
+    if (entries.length === 1 && entries[0] === entry.path && (await isSameFile(place, entry))) found.same.push(entry)
+    else found.inTheWay.push(...entries)
+  }
+  return { ...found, inTheWay: [...new Set(found.inTheWay)] }
+}
+
+const foldersAbove = (path: string): string[] => {
+  const parts = path.split('/').slice(0, -1)
+  return parts.map((_, index) => parts.slice(0, index + 1).join('/'))
+}
+
+/** Uncommitted changes of what the fast-forward writes, or of a folder in the place of a file. Others stay as they are. */
+const affected = (changed: readonly Uncommitted[], { all }: Paths): Uncommitted[] => {
+  const folders = new Set([...all].flatMap(foldersAbove))
+  return changed.filter(
+    ({ path }) => all.has(path) || folders.has(path) || foldersAbove(path).some((at) => all.has(at)),
+  )
 }
 
 /** Whether index and files are already at the target, as after a crash before the ref was moved. */
-const onlyRefMissing = async (place: GitOptions, changed: Uncommitted[], to: string): Promise<boolean> => {
+const onlyRefMissing = async (
+  place: GitOptions,
+  { changed, written, to }: { changed: readonly Uncommitted[]; written: Paths; to: string },
+): Promise<boolean> => {
   if (changed.some(({ unstaged }) => unstaged)) return false
-  const args = ['diff-index', '--cached', '--quiet', '--no-ext-diff', '--ignore-submodules=dirty', to, '--']
-  return (await gitInCheckout(args, { ...place, okCodes: [0, 1] })).code === 0
+  const args = ['diff-index', '--cached', '-z', '--name-only', '--no-ext-diff', '--ignore-submodules=dirty', to, '--']
+  const differing = fieldsOf((await gitInCheckout(args, place)).stdout)
+  return !differing.some((path) => written.all.has(path))
+}
+
+/** Takes untracked files into the index that are what the target has, because git would refuse to write over them. */
+const takeSame = async (place: GitOptions, same: Untracked['same']): Promise<void> => {
+  if (same.length === 0) return
+  const input = same.map(({ path, mode, object }) => `${mode} ${object} 0\t${path}\0`).join('')
+  await gitInCheckout(['update-index', '-z', '--index-info'], { ...place, input })
+  await gitInCheckout(['update-index', '-q', '--refresh'], { ...place, okCodes: [0, 1] })
+}
+
+const giveBackSame = async (place: GitOptions, same: Untracked['same']): Promise<void> => {
+  if (same.length === 0) return
+  const input = same.map(({ path }) => `${path}\0`).join('')
+  await gitInCheckout(['update-index', '-z', '--force-remove', '--stdin'], { ...place, input })
 }
 
 interface Move {
@@ -128,19 +184,27 @@ const forwardCheckout = async (repository: Repository, folder: string, move: Mov
   const place: GitOptions = { ...inRepository(repository), cwd: folder }
   const busy = await operationUnderWay(place)
   if (busy !== undefined) return refuse('dirty', `${folder} is in the middle of another git operation (${busy})`)
-  const changed = await uncommitted(place)
+  const written = await pathsOf(place, from, to)
+  const changed = affected(await uncommitted(place), written)
+  let same: Untracked['same'] = []
   if (changed.length === 0) {
-    const untracked = await inTheWay(place, from, to)
-    if (untracked.length > 0)
-      return refuse('untracked-in-the-way', `Untracked files in ${folder} would be overwritten`, untracked)
+    const untracked = await untrackedAt(place, written)
+    if (untracked.inTheWay.length > 0)
+      return refuse('untracked-in-the-way', `Untracked files in ${folder} would be overwritten`, untracked.inTheWay)
+    ;({ same } = untracked)
     await gitInCheckout(['update-index', '-q', '--refresh'], { ...place, okCodes: [0, 1] })
+    await takeSame(place, same)
     const read = await gitInCheckout(['read-tree', '-m', '-u', from, to], { ...place, okCodes: [0, 1, 128] })
-    if (read.code !== 0) return refuse('dirty', read.stderr.trim().slice(0, 500))
-  } else if (!(await onlyRefMissing(place, changed, to))) {
+    if (read.code !== 0) {
+      await giveBackSame(place, same)
+      return refuse('dirty', read.stderr.trim().slice(0, 500))
+    }
+  } else if (!(await onlyRefMissing(place, { changed, written, to }))) {
     const paths = changed.map(({ path }) => path)
     return refuse('dirty', `${folder} has uncommitted changes`, paths)
   }
   if (await swapRef(folder, { ref, from, to, why: 'unstuck: fast-forward' })) return { ok: true, from, to }
+  await giveBackSame(place, same)
   await gitInCheckout(['read-tree', '-m', '-u', to, from], { ...place, okCodes: [0, 1, 128] })
   return refuse('moved', `${ref} was moved by another process`)
 }

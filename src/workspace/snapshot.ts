@@ -211,7 +211,7 @@ export const dropSnapshot = async (shadow: Shadow, id: string): Promise<void> =>
 }
 
 export interface KeptCommits {
-  kept: { ref: string; commit: string }[]
+  kept: { ref: string; commit: string; name: string }[]
   /** Why nothing or not everything was kept. */
   reason: string | null
 }
@@ -223,31 +223,49 @@ const readPlain = async (path: string): Promise<string> => {
 
 const isObject = (text: string): boolean => /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(text)
 
-const branchFiles = async (gitDir: string, folder: string): Promise<string[]> => {
+/** A commit that a ref of the agent names. */
+interface Tip {
+  commit: string
+  /** For people: `branch mine`, `stash`, or the name of the ref. */
+  name: string
+}
+
+const nameOf = (ref: string): string =>
+  ref.startsWith('refs/heads/') ? `branch ${ref.slice('refs/heads/'.length)}` : ref === 'refs/stash' ? 'stash' : ref
+
+const branchFiles = async (gitDir: string, folder: string): Promise<Tip[]> => {
   const entries = await readdir(join(gitDir, folder), { withFileTypes: true }).catch(() => [])
-  const below = entries.map(async (entry) =>
-    entry.isDirectory()
-      ? branchFiles(gitDir, `${folder}/${entry.name}`)
-      : [(await readPlain(join(gitDir, folder, entry.name))).trim()],
-  )
+  const below = entries.map(async (entry) => {
+    const ref = `${folder}/${entry.name}`
+    return entry.isDirectory()
+      ? branchFiles(gitDir, ref)
+      : [{ commit: (await readPlain(join(gitDir, ref))).trim(), name: nameOf(ref) }]
+  })
   return (await Promise.all(below)).flat()
 }
 
 /** Packed refs of which the shadow lacks the commit: the others are the owner's, as the clone got them. */
-const packedByAgent = async (shadow: Shadow, gitDir: string): Promise<string[]> => {
-  const text = await readPlain(join(gitDir, 'packed-refs'))
-  const named = [...new Set(text.split('\n').map((line) => line.split(' ')[0] ?? ''))].filter(isObject)
+const packedByAgent = async (shadow: Shadow, gitDir: string): Promise<Tip[]> => {
+  const lines = (await readPlain(join(gitDir, 'packed-refs'))).split('\n').map((line) => line.split(' '))
+  const named = lines
+    .map(([commit = '', ref = '']) => ({ commit, name: nameOf(ref) }))
+    .filter(({ commit }) => isObject(commit))
   if (named.length === 0) return []
-  const input = named.map((name) => `${name}\n`).join('')
+  const input = named.map(({ commit }) => `${commit}\n`).join('')
   const { stdout } = await git(['cat-file', '--batch-check=%(objectname)'], { ...inShadow(shadow), input })
-  return stdout.split('\n').flatMap((line) => (line.endsWith(' missing') ? [line.slice(0, -' missing'.length)] : []))
+  const missing = new Set(stdout.split('\n').flatMap((line) => (line.endsWith(' missing') ? [line.split(' ')[0]] : [])))
+  return named.filter(({ commit }) => missing.has(commit))
 }
 
-/** Tips named by the agent's HEAD, branches and packed refs, parsed as text. */
-const tipsOf = async (shadow: Shadow, gitDir: string): Promise<string[]> => {
-  const head = (await readPlain(join(gitDir, 'HEAD'))).trim()
-  const loose = [head, ...(await branchFiles(gitDir, 'refs/heads'))].filter(isObject)
-  return [...new Set([...loose, ...(await packedByAgent(shadow, gitDir))])].slice(0, 20)
+/** Tips named by the agent's HEAD, branches, stash and packed refs, parsed as text. */
+const tipsOf = async (shadow: Shadow, gitDir: string): Promise<Tip[]> => {
+  const loose = [
+    { commit: (await readPlain(join(gitDir, 'HEAD'))).trim(), name: 'HEAD' },
+    ...(await branchFiles(gitDir, 'refs/heads')),
+    { commit: (await readPlain(join(gitDir, 'refs', 'stash'))).trim(), name: 'stash' },
+  ].filter(({ commit }) => isObject(commit))
+  const all = [...loose, ...(await packedByAgent(shadow, gitDir))]
+  return [...new Map(all.toReversed().map((tip) => [tip.commit, tip])).values()].toReversed().slice(0, 20)
 }
 
 /** Copies the agent's own commits to `refs/unstuck/agent/<run id>/<n>`. Best effort: a failure is the value `reason`. */
@@ -261,12 +279,12 @@ export const keepAgentCommits = async (
     const found = await lstat(join(gitDir, 'objects')).catch(() => undefined)
     if (!(await lstat(gitDir)).isDirectory() || found?.isDirectory() !== true)
       return { kept, reason: '.git is not a folder of objects' }
-    const tips = (await tipsOf(shadow, gitDir)).filter((tip) => tip !== request.base)
-    for (const tip of tips) {
+    const tips = (await tipsOf(shadow, gitDir)).filter(({ commit }) => commit !== request.base)
+    for (const { commit: tip, name } of tips) {
       await copyHistory(shadow, { tip, base: request.base, objects: join(gitDir, 'objects') })
       const ref = refName(`refs/unstuck/agent/${request.runId}/${kept.length + 1}`)
       await git(['update-ref', ref, tip], inShadow(shadow))
-      kept.push({ ref, commit: tip })
+      kept.push({ ref, commit: tip, name })
     }
     return { kept, reason: null }
   } catch (error) {

@@ -341,6 +341,7 @@ const workCalls = (state: State) => ({
   seedCaches: () => false,
   laySubmodules: () => ({ laid: [], missing: [] }),
   layEnvironments: () => [],
+  findStrayWork: () => [],
   includedFiles: () => [],
   ignoredEntries: () => [],
   layOwnersFiles: () => ({}),
@@ -437,6 +438,7 @@ const shadowCalls = (state: State) => ({
     const kept = clone.tips.map((commit, index) => ({
       ref: `refs/unstuck/agent/${request.runId}/${index + 1}`,
       commit,
+      name: 'HEAD',
     }))
     return { kept, reason: null }
   },

@@ -124,10 +124,10 @@ describe('unstuck land', () => {
     expect(ready.mergeCommand).toBe(`unstuck land ${goal}`)
     const before = await cli(scene, 'report')
     expect(before.output).toMatch(/Landed: 0\n[^]*Ready to land on your branch: 1\n.*unstuck land g-/)
-    writeFileSync(join(scene.root, 'same.txt'), `${list} mine`)
+    writeFileSync(join(scene.root, 'list.txt'), `${list} mine`)
     const dirty = await cli(scene, 'land', goal)
     expect(dirty.output).toMatch(
-      /has uncommitted changes.*same\.txt.*commit or stash these changes, then: unstuck land g-/,
+      /has uncommitted changes.*list\.txt.*commit or stash these changes, then: unstuck land g-/,
     )
     expect(dirty.code).toBe(3)
     expect((await goalOf(scene, goal)).state).toBe('ready')
@@ -222,11 +222,11 @@ describe('unstuck land', () => {
     async () => {
       const scene = await open({ a: editor('a', 'list.txt', 1) })
       letGo(scene)
-      writeFileSync(join(scene.root, 'same.txt'), `${list} mine`)
+      writeFileSync(join(scene.root, 'list.txt'), `${list} mine`)
       const { code, output } = await cli(scene, 'run', '--merge', 'Do it')
-      expect(output).toMatch(/has uncommitted changes.*same\.txt/)
+      expect(output).toMatch(/has uncommitted changes.*list\.txt/)
       expect(code).toBe(3)
-      git(scene.root, 'checkout', '-q', 'same.txt')
+      git(scene.root, 'checkout', '-q', 'list.txt')
       const [goal] = await scene.get<GoalView[]>('/goals')
       await scene.until(goal?.id ?? '', 'done')
       expect(on(scene, 'list.txt').split('\n')[1]).toBe('line 1 a')

@@ -215,18 +215,56 @@ test('a fast-forward moves branch, index and files, and leaves unrelated untrack
   expect(await forward(to)).toEqual({ ok: true, from: to, to })
 })
 
-test('staged, unstaged or merging work stops a fast-forward and stays as it was', async () => {
+test('staged, unstaged or merging work on what it writes stops a fast-forward and stays as it was', async () => {
   scene = await setScene({ 'a.txt': 'a', 'b.txt': 'b' })
   const to = await published({ 'a.txt': 'A' })
-  put(scene.root, { 'b.txt': 'unstaged' })
-  expect(await forward(to)).toMatchObject({ ok: false, reason: 'dirty', paths: ['b.txt'] })
-  user(scene.root, 'add', 'b.txt')
-  expect(await forward(to)).toMatchObject({ ok: false, reason: 'dirty', paths: ['b.txt'] })
-  expect(user(scene.root, 'status', '--porcelain')).toBe('M  b.txt')
+  put(scene.root, { 'a.txt': 'unstaged', 'b.txt': 'unstaged' })
+  expect(await forward(to)).toMatchObject({ ok: false, reason: 'dirty', paths: ['a.txt'] })
+  user(scene.root, 'add', 'a.txt')
+  expect(await forward(to)).toMatchObject({ ok: false, reason: 'dirty', paths: ['a.txt'] })
+  expect(user(scene.root, 'status', '--porcelain')).toBe('M  a.txt\n M b.txt')
   user(scene.root, 'reset', '--quiet', '--hard')
   writeFileSync(join(scene.root, '.git/MERGE_HEAD'), scene.head)
   expect(await forward(to)).toMatchObject({ ok: false, reason: 'dirty', detail: expect.stringContaining('MERGE_HEAD') })
   expect(await readRef(scene.repository, 'refs/heads/main')).toBe(scene.head)
+})
+
+test('work on other files stays as it is, staged or not, also where a crash left the ref behind', async () => {
+  scene = await setScene({ 'a.txt': 'a', 'b.txt': 'b', 'c.txt': 'c', 'd.txt': 'd' })
+  const to = await published({ 'a.txt': 'A', 'n.txt': 'n' })
+  put(scene.root, { 'b.txt': 'unstaged', 'c.txt': 'staged' })
+  user(scene.root, 'add', 'c.txt')
+  rmSync(join(scene.root, 'd.txt'))
+  const before = user(scene.root, 'status', '--porcelain')
+  user(scene.root, 'read-tree', '-m', '-u', scene.head, to)
+  expect(await forward(to)).toMatchObject({ ok: true })
+  expect(user(scene.root, 'status', '--porcelain')).toBe(before)
+  expect(readFileSync(join(scene.root, 'a.txt'), 'utf8')).toBe('A')
+})
+
+test('an edited file in the place of a folder that it writes stops it', async () => {
+  scene = await setScene({ lib: 'a file', 'a.txt': 'a' })
+  user(scene.root, 'checkout', '--quiet', '-b', 'other')
+  rmSync(join(scene.root, 'lib'))
+  put(scene.root, { 'lib/x.txt': 'x' })
+  const to = commitAll(scene.root)
+  user(scene.root, 'checkout', '--quiet', 'main')
+  put(scene.root, { lib: 'edited' })
+  expect(await forward(to)).toMatchObject({ ok: false, reason: 'dirty', paths: ['lib'] })
+  expect(readFileSync(join(scene.root, 'lib'), 'utf8')).toBe('edited')
+})
+
+test('an untracked file that is what it would write blocks nothing; one with other bytes or another mode does', async () => {
+  scene = await setScene({ 'a.txt': 'a' })
+  const to = await published({ 'new.txt': 'same\n', 'a.txt': 'A' })
+  put(scene.root, { 'new.txt': 'other' })
+  expect(await forward(to)).toMatchObject({ ok: false, reason: 'untracked-in-the-way', paths: ['new.txt'] })
+  put(scene.root, { 'new.txt': 'same\n' })
+  chmodSync(join(scene.root, 'new.txt'), 0o755)
+  expect(await forward(to)).toMatchObject({ ok: false, reason: 'untracked-in-the-way' })
+  chmodSync(join(scene.root, 'new.txt'), 0o644)
+  expect(await forward(to)).toMatchObject({ ok: true })
+  expect(user(scene.root, 'status', '--porcelain')).toBe('')
 })
 
 test('a file that was only touched does not count as work', async () => {

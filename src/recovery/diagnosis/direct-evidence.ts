@@ -124,6 +124,14 @@ const leftOutText = (leftOut: readonly LeftOut[]): string => {
   return `none of its changes can be committed: ${named.join(', ')}${more}`
 }
 
+/** `elsewhere`: where the agent may have left its work instead. */
+interface Unchanged {
+  because: string
+  tree: string
+  leftOut?: LeftOut[]
+  elsewhere?: string[]
+}
+
 const kinds = {
   policy: kind({
     ...{ rung: 5, label: 'policy_violation', failureCode: 'policy_violation', category: 'policy', retryable: true },
@@ -149,8 +157,8 @@ const kinds = {
   /** `because`: why the task cannot count as done without a change. */
   noChange: kind({
     ...{ rung: 3, label: 'no_changes', failureCode: 'no_actionable_changes', category: 'noop', retryable: false },
-    words: ({ because, leftOut = [] }: { because: string; tree: string; leftOut?: LeftOut[] }) =>
-      `the agent ended without an error and ${leftOutText(leftOut)}; ${because}`,
+    words: ({ because, leftOut = [], elsewhere = [] }: Unchanged) =>
+      [`the agent ended without an error and ${leftOutText(leftOut)}`, ...elsewhere, because].join('; '),
     facts: ({ tree }) => ({ tree }),
   }),
   unverified: kind({

@@ -3,6 +3,7 @@ import { autoAllow, type AutoAllow, type PathTask } from './auto-allow.ts'
 import { generatedMatcher, isLikelyGeneratedArtifactPath } from './generated.ts'
 import { checkPathPolicy, type Violation, type ViolationKind } from './path-policy.ts'
 import { shownPath, type HeldArea } from './path-safety.ts'
+import { litterAt, namesLitter } from './litter.ts'
 import { parsePathRule, pathMatcher, type PathRule } from './path-rule.ts'
 import type { PolicyRecovery } from './recovery-policy.ts'
 
@@ -200,6 +201,16 @@ const leftOut = (question: PathQuestion): Verdict => {
   const { path, facts, generated } = question
   if (!isNew(question)) return undefined
   const name = shownPath(path)
+  const found = litterAt(path)
+  if (found !== undefined && !namesLitter(path, question.task ?? noTask))
+    return {
+      ...{
+        decision: 'left out',
+        rule: 'litter',
+        because: `${name} is new, and ${found.by} leaves such files (${found.glob}).`,
+      },
+      ...{ from: 'the built-in list of what tools leave', change: 'A task whose paths or text name it keeps it.' },
+    }
   if (facts.ignoredBy !== undefined)
     return {
       ...{ decision: 'left out', rule: 'ignored', because: `${name} is ignored by git (${facts.ignoredBy}).` },

@@ -27,10 +27,11 @@ export const withoutExcluded = async (
   excluded: readonly Excluded[],
 ): Promise<ChangeList> => {
   const changes = found.changes.filter(({ path }) => !isExcluded(path, excluded))
-  if (changes.length === found.changes.length) return found
+  const nestedRepositories = found.nestedRepositories.filter((path) => !isExcluded(path, excluded))
+  if (changes.length === found.changes.length) return { ...found, nestedRepositories }
   const paths = changes.map(({ path }) => path)
   const tree = await context.ports.git.buildTree(context.shadow, { base: found.base, tree: found.tree, paths })
-  return { ...found, changes, tree }
+  return { ...found, changes, nestedRepositories, tree }
 }
 
 /** The changes in the workspace now, against the base commit, without set-up files, copied files and installed packages. */

@@ -62,6 +62,7 @@ import { seedCaches } from '../../workspace/seed-caches.ts'
 import { openRepository } from '../../workspace/repository.ts'
 import { directoryIdentity } from '../../workspace/directory-identity.ts'
 import { ignoredEntries, includedFiles, layOwnersFiles } from '../../workspace/owners-files.ts'
+import { findStrayWork } from '../../workspace/stray-work.ts'
 import { layEnvironments } from '../../workspace/virtual-environment.ts'
 import { layView, revertFiles, viewChanges } from '../../workspace/view.ts'
 import { dropSnapshot, keepAgentCommits, listSnapshots, takeSnapshot } from '../../workspace/snapshot.ts'
@@ -114,6 +115,7 @@ const realGit = {
   ensureGoalBranch,
   fastForward,
   filesOf,
+  findStrayWork,
   handOver: publishRunRef,
   ignoredAt,
   ignoredEntries,

@@ -44,6 +44,9 @@ export interface RunContext {
   fence?: string[]
   /** See collected.ts. */
   collected?: ChangeList
+  /** Where the agent left work beside its files (bring-stray-work.ts), and what changed in the owner's checkout meanwhile. */
+  strayWork?: string[]
+  strayFiles?: string[]
   /** See secret-lines.ts. */
   secretSearch?: SecretSearch
   /** The user's repository and checkout before the agent ran (checkout-before.ts); absent after a restart of the engine. */

@@ -264,6 +264,8 @@ export const reportCheckoutChanges = async (runContext: RunContext): Promise<voi
   const after = await readNow(runContext)
   const changed = context.ports.git.compareRefs(before.refs, after.refs)
   const parts = compareParts(before.checkout, after.checkout)
+  const files = parts.filter(({ part }) => part === 'file').map(({ name }) => name)
+  runContext.strayFiles = [...new Set([...(runContext.strayFiles ?? []), ...files])]
   const unread = Object.values(after.checkout.notes)
   if (unread.length > 0) context.log.warn({ run: runContext.run.id, unread }, 'a part of the checkout was not compared')
   if (changed.length === 0 && parts.length === 0) return storeCheckout(runContext, after)

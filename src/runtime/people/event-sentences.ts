@@ -152,6 +152,10 @@ export const eventTypes: EventTypes = {
     meaning: 'a fresh workspace has its submodules and the files of `workspace.copy`, and `workspace.setup` ran in it',
     sentence: preparedSentence,
   },
+  'run.work_brought_in': {
+    meaning: 'work that a turn left on another branch, in a stash or in a worktree was laid into the workspace',
+    sentence: (p) => `the agent left its work on ${payloadText(p, 'from')}; it was brought into the workspace`,
+  },
   'run.dependencies_mended': {
     meaning: 'installed packages of a reused workspace were damaged and moved aside',
     sentence: (p) =>

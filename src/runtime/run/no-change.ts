@@ -76,9 +76,22 @@ const runPossible = async (
 }
 
 /** Names the changes that were left out: an agent that only reads "no change" would write to the same place again. */
-const unchangedBecause = ({ run, collected }: RunContext, because: string) => {
+const namedOf = (paths: readonly string[]): string =>
+  `${paths.slice(0, 3).join(', ')}${paths.length > 3 ? ` and ${paths.length - 3} more` : ''}`
+
+const unchangedBecause = ({ run, collected, strayWork = [], strayFiles = [] }: RunContext, because: string) => {
+  const elsewhere = [
+    ...strayWork.map((where) => `work lies on ${where} of the workspace`),
+    ...(strayFiles.length === 0 ? [] : [`${namedOf(strayFiles)} changed meanwhile in the checkout of the owner`]),
+  ]
   const leftOut = collected?.leftOut ?? []
-  return { kind: 'noChange', because, tree: run.tree ?? '', ...(leftOut.length === 0 ? {} : { leftOut }) } as const
+  return {
+    kind: 'noChange',
+    because,
+    tree: run.tree ?? '',
+    ...(leftOut.length === 0 ? {} : { leftOut }),
+    ...(elsewhere.length === 0 ? {} : { elsewhere }),
+  } as const
 }
 
 /**

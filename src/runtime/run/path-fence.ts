@@ -15,7 +15,7 @@ const linkTargets = async (runContext: RunContext, found: ChangeList): Promise<M
 }
 
 /** Files that git would store with other content than the agent wrote. */
-const encoded = ({ leftOut }: ChangeList): PathPolicyVerdict['violations'] =>
+export const encoded = ({ leftOut }: ChangeList): PathPolicyVerdict['violations'] =>
   leftOut.flatMap(({ path, encoding }) => (encoding === undefined ? [] : [{ path, kind: 'encoding', rule: encoding }]))
 
 /** The violations of the task's paths in a set of changes, including secrets, links and re-encoded files. */

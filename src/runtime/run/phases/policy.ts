@@ -59,11 +59,7 @@ export const policy: Phase = async (runContext) => {
   })
   if (result.violations.length > 0) {
     const violations = result.violations.map(({ path, kind, rule }) => ({ path, kind, rule }))
-    const filters = [...new Set(found.leftOut.flatMap(({ lacksFilter }) => lacksFilter ?? []))]
-    const options = {
-      ...(await policyOptions(runContext, found, result.violations)),
-      ...(filters.length === 0 ? {} : { filters }),
-    }
+    const options = await policyOptions(runContext, found, result.violations)
     return recover(
       runContext,
       { kind: 'policy', violations, options },

@@ -1,0 +1,114 @@
+/**
+ * Work that an agent left beside the files of its clone: commits on another branch, a stash, a linked worktree inside of it. Only what
+ * the agent wrote is read; its refs and paths are parsed as text.
+ */
+import { readdir, realpath } from 'node:fs/promises'
+import { join, sep } from 'node:path'
+import { readRegularText } from '../platform/regular-file.ts'
+import { captureTree } from './changes.ts'
+import { git, gitLine, objectName } from './git.ts'
+import { inShadow, withIndex, type Shadow } from './shadow.ts'
+import type { KeptCommits } from './snapshot.ts'
+
+export interface StrayWork {
+  /** For people: `branch mine`, `stash`, `worktree .claude/worktrees/a`. */
+  where: string
+  /** A commit or tree with the files. */
+  files: string
+  /** Folders of the workspace in which they are: those of worktrees. */
+  inside: string[]
+}
+
+export interface StrayRequest {
+  workspace: string
+  base: string
+  /** The agent's own commits, as `keepAgentCommits` found them. */
+  kept: KeptCommits['kept']
+}
+
+/** More of them would be no way in which anybody works. */
+const mostWorktrees = 20
+
+const treeOf = (shadow: Shadow, treeish: string): Promise<string> =>
+  gitLine(['rev-parse', '--verify', `${objectName(treeish)}^{tree}`], inShadow(shadow))
+
+const isAncestor = async (shadow: Shadow, one: string, other: string): Promise<boolean> => {
+  const args = ['merge-base', '--is-ancestor', objectName(one), objectName(other)]
+  return (await git(args, { ...inShadow(shadow), okCodes: [0, 1] })).code === 0
+}
+
+interface Worktree {
+  path: string
+  /** The branch that it has checked out; '' = none. */
+  branch: string
+}
+
+const text = (path: string): Promise<string> =>
+  readRegularText(path, { most: 4_096, noLink: true }).then(
+    (found) => found.trim(),
+    () => '',
+  )
+
+/** Linked worktrees inside the clone, as its git directory lists them. */
+const worktreesIn = async (workspace: string): Promise<Worktree[]> => {
+  const admin = join(workspace, '.git', 'worktrees')
+  const names = await readdir(admin).catch((): string[] => [])
+  const found: Worktree[] = []
+  for (const name of names.slice(0, mostWorktrees)) {
+    const path = (await text(join(admin, name, 'gitdir'))).replace(/\/\.git$/, '')
+    const real = await realpath(path).catch(() => '')
+    const head = await text(join(admin, name, 'HEAD'))
+    if (real.startsWith(workspace + sep)) found.push({ path: real, branch: head.replace(/^ref: refs\/heads\//, '') })
+  }
+  return found
+}
+
+const inWorktrees = async (
+  shadow: Shadow,
+  { workspace, base }: StrayRequest,
+  worktrees: readonly Worktree[],
+): Promise<StrayWork[]> => {
+  const found: StrayWork[] = []
+  for (const { path } of worktrees) {
+    const { tree } = await withIndex(shadow, (indexFile) => captureTree(shadow, { base, workTree: path, indexFile }))
+    const inside = path.slice(workspace.length + 1)
+    found.push({ where: `worktree ${inside}`, files: tree, inside: [inside] })
+  }
+  return found
+}
+
+/** Commits that contain the base and are part of no other of them. Others lead elsewhere and can only be named. */
+const onBranches = async (
+  shadow: Shadow,
+  { base, kept }: StrayRequest,
+  worktrees: readonly Worktree[],
+): Promise<StrayWork[]> => {
+  const own = kept.filter(({ name }) => !worktrees.some(({ branch }) => name === `branch ${branch}`))
+  const found: StrayWork[] = []
+  for (const { commit, name } of own) {
+    const others = own.filter((other) => other.commit !== commit)
+    const inOther = await Promise.all(others.map((other) => isAncestor(shadow, commit, other.commit)))
+    if (!inOther.includes(true) && (await isAncestor(shadow, base, commit)))
+      found.push({ where: name, files: commit, inside: [] })
+  }
+  return found
+}
+
+/** Each place whose files differ from the base, once per content. */
+export const findStrayWork = async (shadow: Shadow, request: StrayRequest): Promise<StrayWork[]> => {
+  const workspace = await realpath(request.workspace)
+  const worktrees = await worktreesIn(workspace)
+  const all = [
+    ...(await inWorktrees(shadow, { ...request, workspace }, worktrees)),
+    ...(await onBranches(shadow, request, worktrees)),
+  ]
+  const seen = new Set([await treeOf(shadow, request.base)])
+  const found: StrayWork[] = []
+  for (const work of all) {
+    const tree = await treeOf(shadow, work.files)
+    if (seen.has(tree)) continue
+    seen.add(tree)
+    found.push(work)
+  }
+  return found
+}

@@ -1,0 +1,128 @@
+/** Checks mean in a clone what they mean in the owner's checkout, and work is found wherever a turn left it. */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
+
+let scene: Scene
+afterEach(() => scene?.clear())
+
+const claude = (program: string): FaultAgent => ({ driver: 'claude', program })
+const git = (...args: string[]): string => execFileSync('git', args, { cwd: scene.root, encoding: 'utf8' }).trim()
+const changedIn = (goal: string): string[] => git('diff', '--name-only', 'main', `unstuck/goal/${goal}`).split('\n')
+const launchesOf = async (goal: string): Promise<number> =>
+  (await scene.runs(goal)).reduce((sum, { launches }) => sum + launches.length, 0)
+
+const working = claude(`begin(); put('made.txt', 'made'); end()`)
+
+const answer = async (choice: string): Promise<void> => {
+  const [question] = await scene.questions()
+  expect(question?.choices.map(({ kind }) => kind)).toContain(choice)
+  await scene.post(`/escalations/${question?.id}/answer`, { choice })
+}
+
+const configOf = (): { workspace?: { copy?: string[]; filters?: string[] } } =>
+  JSON.parse(readFileSync(join(scene.root, '.unstuck/config.json'), 'utf8'))
+
+describe('a check that needs what only the checkout has', () => {
+  const files = {
+    '.gitignore': 'fixtures/\n.env\n',
+    'fixture.js': "require('./fixtures/local.json')",
+    'secret.js': "require('fs').readFileSync('.env')",
+  }
+
+  test('gets an ignored file without another launch, and later agents have it from the start', async () => {
+    const agent = claude(`begin(); put('made.txt', String(existsSync('fixtures/local.json'))); end()`)
+    scene = await openScene({ agent }, {}, { files })
+    mkdirSync(join(scene.root, 'fixtures'))
+    writeFileSync(join(scene.root, 'fixtures/local.json'), '{}')
+    git('tag', 'v1.0.0')
+    const commands = ['node fixture.js', 'git describe --tags']
+    const first = await scene.goal([{ commands }])
+    await scene.until(first, 'ready', 'awaiting_human')
+    expect((await scene.task(first)).place).toBe('done')
+    expect(await launchesOf(first)).toBe(1)
+    expect((await scene.recoveries(first)).map(({ action, status }) => [action.type, status])).toEqual([
+      ['install', 'success'],
+    ])
+    expect(changedIn(first)).toEqual(['made.txt'])
+    const second = await scene.goal([{ commands }])
+    await scene.until(second, 'ready', 'awaiting_human')
+    expect([await scene.recoveries(second), git('show', `unstuck/goal/${second}:made.txt`)]).toEqual([[], 'true'])
+  })
+
+  test('asks before it copies a secret; the answer is the remedy', async () => {
+    scene = await openScene({ agent: working }, {}, { files })
+    writeFileSync(join(scene.root, '.env'), 'PASSWORD=of-the-owner')
+    const goal = await scene.goal([{ commands: ['node secret.js'] }])
+    await scene.until(goal, 'awaiting_human')
+    expect(await launchesOf(goal)).toBe(1)
+    await answer('copy_files')
+    expect(configOf().workspace?.copy).toEqual(['.env'])
+    await scene.until(goal, 'ready')
+    expect(changedIn(goal)).toEqual(['made.txt'])
+    expect(JSON.stringify(await scene.get('/events?limit=1000'))).not.toContain('of-the-owner')
+  })
+})
+
+test('a file of a filter that may not run is one question, and its answer lets the filter run', async () => {
+  const files = { '.gitattributes': 'made.txt filter=rot\n' }
+  scene = await openScene({ agent: working }, {}, { files })
+  for (const part of ['clean', 'smudge']) git('config', `filter.rot.${part}`, 'tr a-z n-za-m')
+  await scene.restart()
+  const goal = await scene.goal([{ commands: ['grep made made.txt'] }])
+  await scene.until(goal, 'awaiting_human')
+  expect(await launchesOf(goal)).toBe(1)
+  await answer('run_filters')
+  expect(configOf().workspace?.filters).toEqual(['rot'])
+  await scene.until(goal, 'ready')
+  expect(git('cat-file', 'blob', `unstuck/goal/${goal}:made.txt`)).toBe('znqr')
+})
+
+const shell = `import { execFileSync } from 'node:child_process'
+const git = (...args) => execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@a', ...args])
+begin()`
+
+describe('a turn', () => {
+  test('that leaves litter of tools lands without it, and a task that names some keeps it', async () => {
+    const agent = claude(`begin()
+      for (const path of ['.aider.chat.history.md', '.serena/memories/a.md', 'nohup.out', 'lib/made.js.orig']) put(path, 'x')
+      put('made.txt', 'made'); end()`)
+    scene = await openScene({ agent })
+    const goal = await scene.goal([{}, { instructions: 'Keep nohup.out for me.' }])
+    await scene.until(goal, 'ready', 'awaiting_human')
+    expect(changedIn(goal)).toEqual(['made.txt', 'nohup.out'])
+  })
+
+  test.each<[where: string, work: string]>([
+    [
+      'branch mine',
+      `git('checkout', '-q', '-b', 'mine'); put('made.txt', 'made'); git('add', '-A'); git('commit', '-qm', 'x'); git('checkout', '-q', '-')`,
+    ],
+    ['stash', `put('made.txt', 'made'); git('add', '-A'); git('stash', '-q')`],
+    [
+      'worktree .claude/worktrees/w',
+      `git('worktree', 'add', '-q', '.claude/worktrees/w', '-b', 'w'); put('.claude/worktrees/w/made.txt', 'made')`,
+    ],
+  ])('that leaves its work on %s is done with one launch', async (where, work) => {
+    scene = await openScene({ agent: claude(`${shell}; ${work}; end()`) })
+    const goal = await scene.goal([{}])
+    await scene.until(goal, 'ready', 'awaiting_human')
+    expect([changedIn(goal), await launchesOf(goal)]).toEqual([['made.txt'], 1])
+    expect((await scene.events(goal, 'run.work_brought_in')).map(({ payload }) => payload['from'])).toEqual([where])
+  })
+
+  test('that leaves different work in two places is asked again, with their names', async () => {
+    const both = `for (const name of ['one', 'two']) { git('checkout', '-q', '-b', name, 'HEAD'); put('made.txt', name); git('add', '-A'); git('commit', '-qm', name); git('checkout', '-q', '-') }`
+    const agent = claude(`${shell}
+      if (count('TOP/launches') === 1) { ${both} } else { put('TOP/prompt', args.join(' ')); put('made.txt', 'made') }
+      end()`)
+    scene = await openScene({ agent })
+    const goal = await scene.goal([{}])
+    await scene.until(goal, 'ready', 'awaiting_human')
+    expect([changedIn(goal), await launchesOf(goal)]).toEqual([['made.txt'], 2])
+    const problem = JSON.stringify(await scene.recoveries(goal))
+    expect([problem.includes('branch one'), problem.includes('branch two')]).toEqual([true, true])
+  })
+})
