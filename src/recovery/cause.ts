@@ -8,11 +8,11 @@ const longest = 200
 
 /** Lines that tools print around a cause. */
 const noise =
-  /^\s*at |^\s*File "|node:internal|node_modules\/|\bcoverage\b|^\s*(?:Tests?|Test Files|Test Suites|Snapshots|Time|Duration|Start at)\b\s*:?\s+\d|^\W*(?:npm|pnpm|yarn)\b.*(?:ERR!|error|warn|ELIFECYCLE)|exit (?:code|status)|^\s*#|^\s*ℹ|\bduration_ms\b|^Node\.js v|^error: script "|make: \*\*\*|^[-=_⎯─ ]+$|\d+ (?:failed|passed|failing|passing)\b/i
+  /^\s*at |^\s*File "|node:internal|node_modules\/|\bcoverage\b|^\s*(?:Tests?|Test Files|Test Suites|Snapshots|Time|Duration|Start at)\b\s*:?\s+\d|^\W*(?:npm|pnpm|yarn)\b.*(?:ERR!|error|warn|ELIFECYCLE)|exit (?:code|status)|^\s*#(?! \w*(?:Error|Exception)\b)|^\s*(?:error: )?'test failed'$|^\s*(?:failureType|exitCode|signal|code|location): |A complete log of this run|^\s*ℹ|\bduration_ms\b|^Node\.js v|^error: script "|make: \*\*\*|^[-=_⎯─ ]+$|\d+ (?:failed|passed|failing|passing)\b/i
 
 /** From the most specific to the vaguest. */
 const telling: readonly RegExp[] = [
-  /^\s*(?:✖|×|✗|✘|●|>)?\s*(?:Uncaught )?(?:[A-Z][\w.]*)?(?:Error|Exception|Failure|Panic)\b(?: ?\[\w+\])?: \S/,
+  /^\s*(?:# |✖|×|✗|✘|●|>)?\s*(?:Uncaught )?(?:[A-Z][\w.]*)?(?:Error|Exception|Failure|Panic)\b(?: ?\[\w+\])?: \S/,
   /^E\s{2,}\S|panicked at|^panic: |^error(?:\[\w+\])?: |: error(?: \w+)?: /,
   /\b(?:expected|expect)\b.*\b(?:to|but|received|got|equal)\b|\bassert(?:ion)?\b.*\bfailed\b/i,
   /\b(?:cannot|could not|not found|undefined|unknown|invalid|missing|unexpected)\b/i,
@@ -22,6 +22,7 @@ const telling: readonly RegExp[] = [
 const clean = (line: string): string => {
   const text = line
     .trim()
+    .replace(/^# /, '')
     .replace(/^(?:✖|×|✗|✘|●|>|E\s{2,})\s*/, '')
     .replace(/\s+/g, ' ')
   return text.length > longest ? `${text.slice(0, longest - 1)}…` : text

@@ -25,12 +25,17 @@ const intents: readonly { asked: RegExp; scripts: readonly string[] }[] = [
 /** Whether a script or target of this name checks the work, instead of changing or publishing something. */
 export const namesCheck = (name: string): boolean => intents.some(({ asked }) => asked.test(name))
 
-/** Whether a script really checks: it is not a placeholder, and it does not fix the code that it should check. */
+/** Programs that wait for changes and never end: a check of that kind runs out of its time on every commit. */
+const watches =
+  /(?:^|\s)--watch(?:All)?(?:\s|=true|$)|(?:^|[\s;&|/])(?:nodemon|chokidar|watchexec|entr)(?:\s|$)|(?:^|[\s/])(?:tsc|vitest|mocha|jest|ava|webpack|rollup|tap)(?:\s[^&|;]*)?\s-w(?:\s|$)|(?:^|[\s/])vitest\s+(?:watch|dev)(?:\s|$)/
+
+/** Whether a script really checks: it is not a placeholder, does not fix the code that it should check, and ends. */
 export const isRealCheck = (script: unknown): script is string =>
   typeof script === 'string' &&
   script.trim() !== '' &&
   !/no test specified/i.test(script) &&
-  !/(^|\s)--(fix|write)(\s|=|$)/.test(script)
+  !/(^|\s)--(fix|write)(\s|=|$)/.test(script) &&
+  !watches.test(script)
 
 /** A word, quoted for a POSIX shell if necessary. */
 export const shellQuoted = (word: string): string =>

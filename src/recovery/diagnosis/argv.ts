@@ -2,6 +2,7 @@
  * Facts of a command line: which programs it starts (also through npx, sh -c, timeout and so on) and whether it builds, cleans
  * up or silently checks something. Reads text only.
  */
+import { planCheck } from '../command/plan-check.ts'
 import { planCommand, type CommandPlan } from '../command/plan.ts'
 
 export interface CommandFacts {
@@ -73,7 +74,7 @@ const argvsOf = (plan: CommandPlan, text: string): string[][] =>
         .filter((argv) => argv[0] !== '')
 
 export const readCommand = (text: string): CommandFacts => {
-  const plan = planCommand(text)
+  const plan = planCheck(text)
   const argvs = argvsOf(plan, text).flatMap((argv) => expand(argv))
   return { text, plan, argvs, programs: [...new Set(argvs.map((argv) => programName(argv[0] ?? '')))] }
 }

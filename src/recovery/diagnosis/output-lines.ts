@@ -46,7 +46,7 @@ export const isWarning = (text: string): boolean => warning.test(text)
 
 /** Lines after a failure that only say that it happened, or where to read more. */
 const footer =
-  /^\s*(?:npm (?:error|ERR!)(?:\s*$| A complete log| {4,}\S*\.log$| Lifecycle script| (?:code|errno|path|workspace|location|command) | Test failed| Exit status| This is probably not)|\s*ELIFECYCLE|error Command failed with exit code|info Visit |(?:##\[error\]|Error: )?(?:The )?[Pp]rocess completed with exit code|##\[endgroup\]|error: script .* exited with code)|^make(?:\[\d+\])?: (?:Leaving|Entering) directory|^\d{4}-\S+-debug-\d+\.log$/
+  /^\s*(?:npm (?:error|ERR!)(?:\s*$| A complete log| {4,}\S*\.log$| Lifecycle script| (?:code|errno|path|workspace|location|command) | Test failed| Exit status| This is probably not)|\s*ELIFECYCLE|error Command failed with exit code|info Visit |(?:##\[error\]|Error: )?(?:The )?[Pp]rocess completed with exit code|##\[endgroup\]|error: script .* exited with code)|^make(?:\[\d+\])?: (?:Leaving|Entering) directory|^\s*(?:error: )?'test failed'$|^\s*(?:failureType|exitCode|signal|code|location): |^\d{4}-\S+-debug-\d+\.log$/
 
 export const isFooter = (text: string): boolean => footer.test(text)
 

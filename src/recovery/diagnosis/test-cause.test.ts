@@ -104,3 +104,18 @@ it('a question names the cause that the runner reports, not the first line that 
     failure: { tests: ['adds'], cause: "error: '-1 == 5'" },
   })
 })
+
+it.each([
+  [
+    'a file that threw before its first test, as TAP',
+    "TAP version 13\n# node:fs:573\n# Error: ENOENT: no such file or directory, open '.env'\n#     at Object.openSync (node:fs:573:18)\nnot ok 1 - a.test.js\n  ---\n  failureType: 'testCodeFailure'\n  error: 'test failed'\n  code: 'ERR_TEST_FAILURE'\n  ...\n# fail 1\n",
+    "Error: ENOENT: no such file or directory, open '.env'",
+  ],
+  [
+    'a log that npm names at its end',
+    "src/a.js:3:1: error TS2304: Cannot find name 'x'.\nnpm error A complete log of this run can be found in: /home/me/.npm/_logs/a-debug-0.log\n",
+    "src/a.js:3:1: error TS2304: Cannot find name 'x'.",
+  ],
+])('%s', (_what, output, cause) => {
+  expect(diagnose({ kind: 'check', check: failed(output, '') }).evidence).toContain(cause)
+})

@@ -41,8 +41,14 @@ const named = /^(?:FAILED|ERROR) \S+ - \S/
 export const isCoverage = (text: string): boolean =>
   /\bcoverage\b.{0,80}(?:\bthreshold\b|does not meet|not met|not reached|fail[-_]under)/i.test(text)
 
+/** A file that threw before its first test; the error is in the output of the file, which TAP prints as comments. */
+const sayingNothing = /^\s*(?:error: )?['"]test failed['"]$/
+const commented = /^# ((?:[\w$]+[.:]+)*\w*(?:Error|Exception)\b(?: \[\w+\])?: \S.*)$/
+
 const isCause = ({ text }: OutputLine): boolean =>
-  !isCoverage(text) && (isFailedAssertion(text) || (!isCode.test(text) && thrown.test(text)))
+  !isCoverage(text) &&
+  !sayingNothing.test(text) &&
+  (isFailedAssertion(text) || (!isCode.test(text) && thrown.test(text)))
 
 const maxFollowing = 3
 const frame = /^\s*at \S|^\s*File "/
@@ -63,5 +69,7 @@ export const testCauseOf = (lines: readonly OutputLine[]): string | undefined =>
   const reported = from === -1 ? -1 : lines.findIndex((line, at) => at >= from && isCause(line))
   if (reported !== -1) return withValues(lines, reported)
   const at = lines.findIndex(({ text }) => isFailedAssertion(text) && !isCoverage(text))
-  return at === -1 ? lines.find(({ text }) => named.test(text))?.text.trim() : withValues(lines, at)
+  if (at !== -1) return withValues(lines, at)
+  const other = lines.find(({ text }) => named.test(text))?.text.trim()
+  return other ?? lines.flatMap(({ text }) => commented.exec(text)?.[1] ?? [])[0]
 }

@@ -3,7 +3,8 @@ import { dirname, join, relative, resolve, sep } from 'node:path'
 import type { Install } from '../../domain/install.ts'
 import { withoutStep } from '../../recovery/command/chain.ts'
 import { narrowStep, recursiveScript } from '../../recovery/command/narrowing.ts'
-import { planCommand, type CommandStep } from '../../recovery/command/plan.ts'
+import { planCheck } from '../../recovery/command/plan-check.ts'
+import { type CommandStep } from '../../recovery/command/plan.ts'
 import { commandText } from '../../recovery/command/replacement.ts'
 import { makeTargetsIn, packageScriptIn } from '../../recovery/command/package-script.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
@@ -108,7 +109,7 @@ const narrowedFact = (
   command: string,
   step: CommandStep,
 ): string | undefined => {
-  const plan = planCommand(command)
+  const plan = planCheck(command)
   const place = manifestFolderOf(ports.files, workspace, step)
   if (changed === undefined || place === undefined || !plan.ok || recursiveScript(step.argv) === undefined)
     return undefined

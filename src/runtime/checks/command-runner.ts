@@ -6,7 +6,8 @@ import type { CheckResult } from '../../domain/run.ts'
 import type { CommandResult } from '../../process/run-command.ts'
 import { commandEnvironment } from '../../process/environment.ts'
 import { plannablePart } from '../../recovery/command/chain.ts'
-import { planCommand, type CommandStep } from '../../recovery/command/plan.ts'
+import { planCheck } from '../../recovery/command/plan-check.ts'
+import { type CommandStep } from '../../recovery/command/plan.ts'
 import { countedNoTest, ranNoTest } from '../../recovery/diagnosis/executed.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { linesIn, type FailedOutput } from '../../recovery/failing-set.ts'
@@ -135,7 +136,7 @@ export const runChecks = async (given: CheckRequest): Promise<CheckReport> => {
   const results: CheckResult[] = []
   let first = 1
   for (const command of request.commands) {
-    const plan = planCommand(command)
+    const plan = planCheck(command)
     if (!plan.ok) {
       const ended = { ...refused(command, ''), stderr: '', exitCode: null }
       const unsupported = { piece: plan.piece, reason: plan.reason }

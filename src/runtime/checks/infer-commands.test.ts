@@ -56,6 +56,18 @@ it.each<[string, RepositoryFacts, string[]]>([
   ],
   ['pytest, declared', { pyproject: '[tool.pytest.ini_options]\n', files: ['pyproject.toml'] }, ['python3 -m pytest']],
   ['pytest, by test files', { files: ['setup.py', 'tests/test_a.py'] }, ['python3 -m pytest']],
+  ...['vitest --watch', 'tsc -w', 'nodemon test.js', 'jest --watchAll', 'vitest watch', 'mocha -w'].map(
+    (test): [string, RepositoryFacts, string[]] => [
+      `${test} never ends`,
+      { packageJson: { scripts: { test, 'test:ci': 'vitest run' } }, files: [] },
+      ['npm run test:ci'],
+    ],
+  ),
+  [
+    'a watch that is switched off',
+    { packageJson: { scripts: { test: 'vitest --watch=false' } }, files: [] },
+    ['npm test'],
+  ],
   [
     'uv is not on PATH',
     { files: ['pyproject.toml', 'uv.lock', 'tests/test_a.py'], hasProgram: (name) => name !== 'uv' },

@@ -52,7 +52,7 @@ const packageCommands = (
   const first = (names: readonly string[]): string[] =>
     names.filter((name) => Object.hasOwn(scripts, name) && isRealCheck(scripts[name])).slice(0, 1)
   const names = [
-    ...first(['test']),
+    ...first(['test', 'test:ci', 'test:run']),
     ...first(['typecheck', 'type-check', 'check-types', 'types', 'tsc']),
     ...first(['lint']),
   ]

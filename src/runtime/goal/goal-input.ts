@@ -7,7 +7,7 @@ import { strictestMode, type JudgeMode } from '../../domain/judgement.ts'
 import type { TaskKind } from '../../domain/task.ts'
 import type { ReviewSubject } from '../../domain/task-review.ts'
 import { AppError } from '../../errors.ts'
-import { planCommand } from '../../recovery/command/plan.ts'
+import { planCheck } from '../../recovery/command/plan-check.ts'
 import { nearestWord, valueText } from '../../validation.ts'
 import { dedented, readChecklist } from './checklist.ts'
 import type { ChecklistItem, Checklist } from './checklist.ts'
@@ -82,7 +82,7 @@ const newTask = (id: string, title: string, instructions: string): TaskInput => 
 const warningsOf = (tasks: readonly TaskInput[]): string[] =>
   tasks.flatMap((task) =>
     task.commands.flatMap((command) => {
-      const plan = planCommand(command)
+      const plan = planCheck(command)
       if (plan.ok) return []
       return [
         `task ${task.id}: the check ${valueText(command)} cannot be run without a shell (${valueText(plan.piece)}: ${plan.reason}); it will fail with ${plan.code}. Put it into a script and name the script instead`,

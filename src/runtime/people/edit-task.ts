@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { taskEnded, withEdit, type Task, type TaskFields } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
-import { planCommand } from '../../recovery/command/plan.ts'
+import { planCheck } from '../../recovery/command/plan-check.ts'
 import { widenedBy } from '../../recovery/policy/widening.ts'
 import type { MoveResult, Queryable } from '../../store/db.ts'
 import { isGivenUp } from '../../store/requeue.ts'
@@ -42,7 +42,7 @@ const invalid = (problem: string): AppError => new AppError('INPUT_INVALID', pro
 
 const checkCommands = (commands: readonly string[]): void => {
   for (const command of commands) {
-    const plan = planCommand(command)
+    const plan = planCheck(command)
     if (!plan.ok)
       throw invalid(
         `the check ${valueText(command)} cannot be run without a shell (${valueText(plan.piece)}: ${plan.reason})`,
