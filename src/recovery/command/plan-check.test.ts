@@ -5,7 +5,7 @@ import { planCommand } from './plan.ts'
 test.each([
   ['npm test 2>&1 | tail -20', 'npm test'],
   ['npm test |& tail -n 50', 'npm test'],
-  ['cd sub && make check 2>&1 | head -100 | cat', 'cd sub && make check'],
+  ['cd sub && make check 2>&1 | head -100 | less', 'cd sub && make check'],
   ['pytest -q | tail --lines=5', 'pytest -q'],
   ['cargo test 2>/dev/null', 'cargo test'],
   ['npm run lint > /dev/null 2>&1', 'npm run lint'],

@@ -5,7 +5,7 @@
  */
 import { planCommand, type CommandPlan } from './plan.ts'
 
-const cut = String.raw`\|&?\s*(?:(?:tail|head)(?:\s+-{1,2}[\w=-]+|\s+\d+)*|cat|less|more)`
+const cut = String.raw`\|&?\s*(?:(?:tail|head)(?:\s+-{1,2}[\w=-]+|\s+\d+)*|less|more)`
 const ending = new RegExp(String.raw`\s*(?:2>&1|>&2|2>\s*/dev/null|&>\s*/dev/null|>\s*/dev/null|${cut})\s*$`)
 
 /** The command line without what only shortens its output at the end. */
