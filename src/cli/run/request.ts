@@ -155,9 +155,15 @@ const checksText = (io: Io, { home: { repository }, config }: Planned, task: Goa
   return checksInCheckout(realFiles, repository.root, { commands, commandSource: source, role: task.role })
 }
 
-/** Describes the checks of an accepted goal, without repeating equal lines. */
-export const goalCheckLines = ({ repository }: Home, { tasks }: Pick<GoalView, 'tasks'>): string[] => [
-  ...new Set(tasks.map((task) => checksInCheckout(realFiles, repository.root, task))),
+/** Describes the checks of an accepted goal, without repeating equal lines, and what will keep it from landing. */
+export const goalCheckLines = (
+  { repository }: Home,
+  goal: Pick<GoalView, 'id' | 'tasks' | 'autoMerge' | 'targetBranch' | 'repoMode'>,
+): string[] => [
+  ...new Set(goal.tasks.map((task) => checksInCheckout(realFiles, repository.root, task))),
+  ...(goal.autoMerge && goal.targetBranch === null && goal.repoMode === 'local'
+    ? [`HEAD is detached, so there is no branch to land on: the work will wait on unstuck/goal/${goal.id}`]
+    : []),
 ]
 
 export const showPlan = (io: Io, { input, options }: Request, planned: Planned): void => {
