@@ -40,6 +40,8 @@ test('what is added wins, and a terminal that is named stays', () => {
 })
 
 test('a command finds the tools of its own workspace first and no other project’s', () => {
-  expect(commandEnvironment('/srv', source).PATH).toBe('/srv/node_modules/.bin:/srv/.venv/bin:/srv/venv/bin:/usr/bin:/bin')
+  expect(commandEnvironment('/srv', source).PATH).toBe(
+    '/srv/node_modules/.bin:/srv/.venv/bin:/srv/venv/bin:/usr/bin:/bin',
+  )
   expect(commandEnvironment('/srv', {}).PATH).toBe('/srv/node_modules/.bin:/srv/.venv/bin:/srv/venv/bin')
 })

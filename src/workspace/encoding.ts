@@ -77,7 +77,11 @@ export const filesWithEncodingFault = async (at: GitOptions, paths: string[]): P
       if (fault === undefined) continue
       const lacks = attribute === 'filter' && value !== undefined && !runsFilter(at.config ?? [], value)
       found.push({
-        ...{ path, reason: `${fault} (${rule} in .gitattributes)`, encoding: lacks ? `${rule}, which does not run here` : rule },
+        ...{
+          path,
+          reason: `${fault} (${rule} in .gitattributes)`,
+          encoding: lacks ? `${rule}, which does not run here` : rule,
+        },
         ...(lacks ? { lacksFilter: value } : {}),
       })
     }

@@ -357,7 +357,13 @@ export const createWorld = (plan: Plan, store: SyncStore, hooks: Hooks = noHooks
     ...{ offsets: { machine: 0, store: 0 }, mostWaits: plan.transientLimit, config: configOf(plan, {}) },
   } as unknown as World
   Object.assign(world, tracer(scheduler), plainPart(world))
-  world.shadow = { gitDir: '/state/shadow', rawGitDir: '/state/shadow-raw', repository: git.calls.openRepository(root), drivers: [], filters: [] }
+  world.shadow = {
+    gitDir: '/state/shadow',
+    rawGitDir: '/state/shadow-raw',
+    repository: git.calls.openRepository(root),
+    drivers: [],
+    filters: [],
+  }
   world.oracle = createOracle(world)
   Object.assign(world, storePart(world, store), enginePart(world))
   world.faults = createFaults(plan.faults, ({ id, kind, op }) => {

@@ -78,11 +78,13 @@ const policyFeedback = playbook({
     'a changed path that the task may not change, for the first time in the task; not a file whose content filter does not run here, which no agent can mend',
   example: { paths: [] },
   plan: ({ facts, evidence }) =>
-    facts.filters !== undefined ? undefined : ({
-    ...{ type: 'relaunch', name: 'RELAUNCH_WITH_FEEDBACK', resume: true },
-    feedback: { command: 'the paths of the task', failing: facts.paths },
-    hint: `Your work is not accepted: ${evidence}. Revert these changes (restore the file, or remove it if it is new; where a line is named, only that line) and keep the rest of the work. If the task cannot be done without them, revert them anyway and say why in your final message.`,
-  }),
+    facts.filters !== undefined
+      ? undefined
+      : {
+          ...{ type: 'relaunch', name: 'RELAUNCH_WITH_FEEDBACK', resume: true },
+          feedback: { command: 'the paths of the task', failing: facts.paths },
+          hint: `Your work is not accepted: ${evidence}. Revert these changes (restore the file, or remove it if it is new; where a line is named, only that line) and keep the rest of the work. If the task cannot be done without them, revert them anyway and say why in your final message.`,
+        },
   postCondition: (action) => ({
     type: 'paths_allowed',
     paths: action.type === 'relaunch' ? (action.feedback?.failing ?? []) : [],
