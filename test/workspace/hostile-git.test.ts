@@ -37,7 +37,7 @@ afterEach(async () => scene.clear())
 
 const at = '2026-01-01T00:00:00.000Z'
 
-/** Everything the engine does with a workspace once an agent was in it. */
+/** Everything the engine does with a workspace once an agent was in it. Returns what it found there, with what no filter may store. */
 const handle = async (dir: string): Promise<string[]> => {
   const { shadow, head } = scene
   const list = await captureTree(shadow, { base: head, workTree: dir, indexFile: scene.index })
@@ -54,7 +54,7 @@ const handle = async (dir: string): Promise<string[]> => {
   const paths = list.changes.map(({ path }) => path)
   const tree = await buildTree(shadow, { base: head, tree: list.tree, paths })
   await buildCommit(shadow, { base: head, tree, subject: 's', body: '', trailers: {} })
-  return paths
+  return [...paths, ...list.leftOut.map(({ path }) => path)].sort()
 }
 
 /** The trap is real: plain git in the same place starts the canary. */
@@ -150,7 +150,8 @@ test('symlinks that lead out of the workspace are stored as links and restored a
 })
 
 test("hooks, monitor, filters and programs configured in the user's repository are never started by the engine", async () => {
-  scene = await setScene({ '.gitattributes': attributes, 'a.md': 'a', 'b.txt': 'b', 'c.ts': 'c', 'd.js': 'd' })
+  const files = { '.gitattributes': `${attributes}a.md !filter\n`, 'a.md': 'a', 'b.txt': 'b', 'c.ts': 'c', 'd.js': 'd' }
+  scene = await setScene(files)
   const canary = makeCanary(scene.top)
   user(scene.root, 'branch', 'idle')
   const untouched = readFileSync(join(scene.root, '.git/index'))
