@@ -93,7 +93,7 @@ test('a changed or missing lockfile means no copy, with the reason', async () =>
   })
   rmSync(join(dir, 'package-lock.json'))
   rmSync(join(scene.root, 'package-lock.json'))
-  expect(await prepare(dir)).toMatchObject({ kind: 'skipped', reason: expect.stringContaining('no lockfile') })
+  expect(await prepare(dir)).toMatchObject({ kind: 'skipped', reason: expect.stringContaining('neither a lockfile') })
   expect(existsSync(join(dir, 'node_modules'))).toBe(false)
 })
 

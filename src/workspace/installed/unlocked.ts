@@ -36,6 +36,7 @@ const versionIn = async (modules: string, name: string): Promise<unknown> =>
 export const holdsWanted = async (folder: string, wanted: WantedPackages): Promise<boolean> => {
   const modules = join(folder, 'node_modules')
   const asked = Object.entries({ ...wanted.dependencies, ...wanted.devDependencies })
+  if (asked.length === 0) return false
   const record = await boundedText(join(modules, '.package-lock.json'))
   if (record !== undefined) {
     const packages = recordAt(parsedRecord(record), 'packages')
