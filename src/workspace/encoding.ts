@@ -70,8 +70,10 @@ export const filesWithEncodingFault = async (at: GitOptions, paths: string[]): P
     for (const path of new Set([...before[attribute].keys(), ...now[attribute].keys()])) {
       const [old, value] = [before[attribute].get(path), now[attribute].get(path)]
       const rule = `${attribute}=${value ?? old ?? ''}`
+      // Nothing is stored in another form yet where the work adds a filter that nobody has.
+      if (attribute === 'filter' && old === undefined && !runsFilter(at.config ?? [], value ?? '')) continue
       const fault =
-        old === value && value !== undefined
+        value !== undefined && (old === value || (attribute === 'filter' && old === undefined))
           ? await faults[attribute](at, path, value)
           : `the work ${value === undefined ? 'removed' : old === undefined ? 'added' : 'changed'} this attribute`
       if (fault === undefined) continue
