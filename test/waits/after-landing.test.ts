@@ -86,13 +86,13 @@ describe('a check of the repository that fails since a landing', { timeout: 200_
   })
 
   it('touches no uncommitted work of the user', async () => {
-    writeFileSync(join(scene.root, 'log.txt'), 'mine')
+    writeFileSync(join(scene.root, 'bad.txt'), 'mine')
     const tip = git(scene.root, 'rev-parse', 'main')
     const refused = await cli(scene, 'revert', ids[1] ?? '', '--yes')
-    expect(refused.output).toMatch(/main was not changed: .*log\.txt; commit or stash these changes/)
+    expect(refused.output).toMatch(/main was not changed: .*bad\.txt; commit or stash these changes/)
     expect(refused.code).not.toBe(0)
     expect(git(scene.root, 'rev-parse', 'main')).toBe(tip)
-    git(scene.root, 'checkout', '-q', 'log.txt')
+    git(scene.root, 'checkout', '-q', 'bad.txt')
   })
 
   it('is undone by one commit on the tip, after which the checks run again', async () => {
