@@ -1,4 +1,5 @@
 /** The work of `unstuck policy explain`. Without `--task` no engine and no store are needed; learned paths are read where there is one. */
+import { ownersPaths } from '../runtime/core/grantable-paths.ts'
 import { isAbsolute, relative } from 'node:path'
 import type { Grant, GrantList, LearnedPath, TaskView } from '../api/contract.ts'
 import { loadConfig, type Config } from '../config.ts'
@@ -116,7 +117,7 @@ export const inBase = ({ ignoredBy, ...facts }: PathFacts): PathFacts =>
 
 const deniedBy = ({ deniedPaths }: Config) => [
   ...deniedPaths.map((path) => ({ path, from: 'deniedPaths of the configuration' })),
-  { path: '.unstuck', from: 'built-in' },
+  ...ownersPaths.map((path) => ({ path, from: 'built-in' as const })),
 ]
 
 const byVariable = (io: Io, variable: string, key: string): string =>

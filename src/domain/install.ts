@@ -1,4 +1,4 @@
-/** Packages that a package manager installed in the clone of a run, because a check could not run without them. */
+/** What a check could not run without, and was installed in the clone of a run: by a package manager, or as copies of the owner's files. */
 export interface Install {
   manager: string
   /** Folder of the commands, relative to the workspace; '' = the workspace itself. */

@@ -3,7 +3,7 @@ import { readdir, readlink, realpath, rm, symlink } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { copyTree } from './copy-tree.ts'
 
-export interface Links {
+interface Links {
   /** Real path of the user's checkout, and the copied folder relative to it. */
   userRoot: string
   place: string
@@ -32,8 +32,7 @@ const settleLink = async (copy: string, inside: string, links: Links): Promise<v
   await symlink(relative(from, real), path)
 }
 
-/** Does so with every symlink below `folder` of the copy. */
-export const settleLinks = async (copy: string, folder: string, links: Links): Promise<void> => {
+const settleLinks = async (copy: string, folder: string, links: Links): Promise<void> => {
   for (const entry of await readdir(join(copy, folder), { withFileTypes: true })) {
     const inside = join(folder, entry.name)
     if (entry.isSymbolicLink()) await settleLink(copy, inside, links)

@@ -70,7 +70,7 @@ export const filesWithEncodingFault = async (at: GitOptions, paths: string[]): P
     for (const path of new Set([...before[attribute].keys(), ...now[attribute].keys()])) {
       const [old, value] = [before[attribute].get(path), now[attribute].get(path)]
       const rule = `${attribute}=${value ?? old ?? ''}`
-      // Nothing is stored in another form yet where the work adds a filter that nobody has.
+      // The base commit stores the file as it is, and nobody has the filter that the work adds: git goes on storing it as it is.
       if (attribute === 'filter' && old === undefined && !runsFilter(at.config ?? [], value ?? '')) continue
       const fault =
         value !== undefined && (old === value || (attribute === 'filter' && old === undefined))

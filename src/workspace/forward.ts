@@ -4,6 +4,7 @@
  */
 import { lstat, readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { foldersAbove } from '../domain/folders-above.ts'
 import type { FastForward, Repository } from './repository-types.ts'
 import { fieldsOf, git, gitInCheckout, gitLine, objectName, refName } from './git.ts'
 import type { GitOptions } from './git.ts'
@@ -135,11 +136,6 @@ const untrackedAt = async (place: GitOptions, { added, deleted }: Paths): Promis
   return { ...found, inTheWay: [...new Set(found.inTheWay)] }
 }
 
-const foldersAbove = (path: string): string[] => {
-  const parts = path.split('/').slice(0, -1)
-  return parts.map((_, index) => parts.slice(0, index + 1).join('/'))
-}
-
 /** Uncommitted changes of what the fast-forward writes, or of a folder in the place of a file. Others stay as they are. */
 const affected = (changed: readonly Uncommitted[], { all }: Paths): Uncommitted[] => {
   const folders = new Set([...all].flatMap(foldersAbove))
@@ -148,15 +144,11 @@ const affected = (changed: readonly Uncommitted[], { all }: Paths): Uncommitted[
   )
 }
 
-/** Whether index and files are already at the target, as after a crash before the ref was moved. */
-const onlyRefMissing = async (
-  place: GitOptions,
-  { changed, written, to }: { changed: readonly Uncommitted[]; written: Paths; to: string },
-): Promise<boolean> => {
-  if (changed.some(({ unstaged }) => unstaged)) return false
-  const args = ['diff-index', '--cached', '-z', '--name-only', '--no-ext-diff', '--ignore-submodules=dirty', to, '--']
-  const differing = fieldsOf((await gitInCheckout(args, place)).stdout)
-  return !differing.some((path) => written.all.has(path))
+/** Paths of the index that differ from a commit. What a crash before the move of the ref left there is the target's already. */
+const stagedAgainst = async (place: GitOptions, commit: string): Promise<Set<string>> => {
+  const args = ['diff-index', '--cached', '-z', '--name-only', '--no-renames', '--no-ext-diff']
+  const { stdout } = await gitInCheckout([...args, '--ignore-submodules=dirty', commit, '--'], place)
+  return new Set(fieldsOf(stdout))
 }
 
 /** Takes untracked files into the index that are what the target has, because git would refuse to write over them. */
@@ -185,23 +177,24 @@ const forwardCheckout = async (repository: Repository, folder: string, move: Mov
   const busy = await operationUnderWay(place)
   if (busy !== undefined) return refuse('dirty', `${folder} is in the middle of another git operation (${busy})`)
   const written = await pathsOf(place, from, to)
-  const changed = affected(await uncommitted(place), written)
-  let same: Untracked['same'] = []
-  if (changed.length === 0) {
-    const untracked = await untrackedAt(place, written)
-    if (untracked.inTheWay.length > 0)
-      return refuse('untracked-in-the-way', `Untracked files in ${folder} would be overwritten`, untracked.inTheWay)
-    ;({ same } = untracked)
-    await gitInCheckout(['update-index', '-q', '--refresh'], { ...place, okCodes: [0, 1] })
-    await takeSame(place, same)
-    const read = await gitInCheckout(['read-tree', '-m', '-u', from, to], { ...place, okCodes: [0, 1, 128] })
-    if (read.code !== 0) {
-      await giveBackSame(place, same)
-      return refuse('dirty', read.stderr.trim().slice(0, 500))
-    }
-  } else if (!(await onlyRefMissing(place, { changed, written, to }))) {
+  const open = await stagedAgainst(place, to)
+  const changed = affected(await uncommitted(place), written).filter(({ path, unstaged }) => unstaged || open.has(path))
+  if (changed.length > 0) {
     const paths = changed.map(({ path }) => path)
     return refuse('dirty', `${folder} has uncommitted changes`, paths)
+  }
+  const { inTheWay, same } = await untrackedAt(place, {
+    ...written,
+    added: written.added.filter(({ path }) => open.has(path)),
+  })
+  if (inTheWay.length > 0)
+    return refuse('untracked-in-the-way', `Untracked files in ${folder} would be overwritten`, inTheWay)
+  await gitInCheckout(['update-index', '-q', '--refresh'], { ...place, okCodes: [0, 1] })
+  await takeSame(place, same)
+  const read = await gitInCheckout(['read-tree', '-m', '-u', from, to], { ...place, okCodes: [0, 1, 128] })
+  if (read.code !== 0) {
+    await giveBackSame(place, same)
+    return refuse('dirty', read.stderr.trim().slice(0, 500))
   }
   if (await swapRef(folder, { ref, from, to, why: 'unstuck: fast-forward' })) return { ok: true, from, to }
   await giveBackSame(place, same)

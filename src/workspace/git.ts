@@ -1,7 +1,7 @@
 /**
  * The one place that starts git. Whatever the repository's configuration and the inherited environment contain, git starts no
- * hook, file system monitor, filter, pager, editor, prompt, signing program or transport. Paths are literal everywhere. Outside
- * of the user's own repository, git reads neither global nor system configuration.
+ * hook, file system monitor, pager, editor, prompt, signing program or transport, and no content filter but those that a caller names.
+ * Paths are literal everywhere. Outside of the user's own repository, git reads neither global nor system configuration.
  */
 import { resolve } from 'node:path'
 import { execa } from 'execa'

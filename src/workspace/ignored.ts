@@ -4,17 +4,12 @@
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { foldersAbove } from '../domain/folders-above.ts'
 import { fileTextAt } from './contents.ts'
 import { fieldsOf, git, objectName } from './git.ts'
 import { inShadow, overFiles, type Shadow } from './shadow.ts'
 
 const ignoreFile = '.gitignore'
-
-/** The folders that contain a path, from the top (''). */
-const foldersOf = (path: string): string[] => {
-  const segments = path.split('/').slice(0, -1)
-  return ['', ...segments.map((_, index) => segments.slice(0, index + 1).join('/'))]
-}
 
 /**
  * The entries among `paths` (files or folders) that a commit or tree contains. Everything below their top folders is listed: with
@@ -36,7 +31,7 @@ export const presentAt = async (shadow: Shadow, treeish: string, paths: readonly
 /** The paths that git would ignore, if they were untracked, by the ignore files of `commit` and the owner's own patterns. */
 export const ignoredAt = async (shadow: Shadow, commit: string, paths: readonly string[]): Promise<Set<string>> => {
   if (paths.length === 0) return new Set()
-  const folders = [...new Set(paths.flatMap(foldersOf))]
+  const folders = [...new Set(paths.flatMap((path) => ['', ...foldersAbove(path)]))]
   const files = folders.map((folder) => (folder === '' ? ignoreFile : `${folder}/${ignoreFile}`))
   const present = await presentAt(shadow, commit, files)
   const top = await mkdtemp(join(shadow.gitDir, 'ignored-'))

@@ -2,13 +2,11 @@
  * Files of the owner's checkout that git ignores, and their copies in a clone: those that `.worktreeinclude` names, and those that a
  * check was found to miss. Nothing that the clone has is replaced.
  */
-import { lstat, mkdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { lstat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isSecretFile } from '../recovery/probes/absent-files.ts'
 import { lstatInside } from './lstat-inside.ts'
 import { copyFiles } from './copy-files.ts'
-import { copyTree } from './copy-tree.ts'
-import { settleLinks } from './copy-installed.ts'
-import { diskUsageOf } from './disk-usage.ts'
 import { fieldsOf, git, type GitOptions } from './git.ts'
 import type { Repository } from './repository-types.ts'
 
@@ -19,6 +17,7 @@ export const includeFile = '.worktreeinclude'
 const mostEntries = 20_000
 /** Of one folder. A larger one is data, which its owner has to name. */
 const mostBytes = 256 * 1024 * 1024
+const mostFiles = 5_000
 
 const inCheckout = ({ root }: Repository): GitOptions => ({
   cwd: root,
@@ -48,12 +47,40 @@ export const includedFiles = async (repository: Repository): Promise<string[]> =
   return files
 }
 
-const layFolder = async (repository: Repository, workspace: string, path: string): Promise<string | undefined> => {
-  const from = join(repository.root, path)
-  if ((await diskUsageOf(from)) > mostBytes) return `${path} is larger than ${mostBytes / 1024 ** 2} MiB`
-  await mkdir(dirname(join(workspace, path)), { recursive: true })
-  await copyTree(from, join(workspace, path))
-  await settleLinks(join(workspace, path), '', { userRoot: repository.root, place: path, notes: [] })
+/** The plain files of an ignored folder, without secrets: nobody named these. A text = why it is not copied. */
+const filesIn = async (repository: Repository, folder: string): Promise<string[] | string> => {
+  const args = ['ls-files', '--others', '--ignored', '--exclude-standard', '-z', '--', folder]
+  const variables = { GIT_LITERAL_PATHSPECS: '1' }
+  const listed = fieldsOf((await git(args, { ...inCheckout(repository), variables })).stdout)
+  if (listed.length > mostFiles) return `${folder} has more than ${mostFiles} files`
+  const files: string[] = []
+  let bytes = 0
+  for (const path of listed) {
+    const found = await lstatInside(repository.root, path)
+    if (found?.isFile() !== true || isSecretFile(path)) continue
+    bytes += found.size
+    if (bytes > mostBytes) return `${folder} is larger than ${mostBytes / 1024 ** 2} MiB`
+    files.push(path)
+  }
+  return files
+}
+
+/** For one git command line. */
+const atOnce = 500
+
+const isThere = async (path: string): Promise<boolean> => (await lstat(path).catch(() => undefined)) !== undefined
+
+const layFiles = async (
+  repository: Repository,
+  workspace: string,
+  files: readonly string[],
+): Promise<string | undefined> => {
+  const absent: string[] = []
+  for (const path of files) if (!(await isThere(join(workspace, path)))) absent.push(path)
+  for (let at = 0; at < absent.length; at += atOnce) {
+    const { problem } = await copyFiles({ repository, workspace, names: absent.slice(at, at + atOnce) })
+    if (problem !== undefined) return problem
+  }
   return undefined
 }
 
@@ -65,12 +92,10 @@ export const layOwnersFiles = async (request: {
 }): Promise<{ problem?: string }> => {
   const { repository, workspace, paths } = request
   for (const path of paths) {
-    if ((await lstat(join(workspace, path)).catch(() => undefined)) !== undefined) continue
     const found = await lstatInside(repository.root, path)
     if (found === undefined) return { problem: `${path} is no longer in the checkout` }
-    const problem = found.isDirectory()
-      ? await layFolder(repository, workspace, path)
-      : (await copyFiles({ repository, workspace, names: [path] })).problem
+    const files = found.isDirectory() ? await filesIn(repository, path) : [path]
+    const problem = typeof files === 'string' ? files : await layFiles(repository, workspace, files)
     if (problem !== undefined) return { problem }
   }
   return {}

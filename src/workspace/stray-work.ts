@@ -26,7 +26,7 @@ export interface StrayRequest {
   kept: KeptCommits['kept']
 }
 
-/** More of them would be no way in which anybody works. */
+/** A limit for what a hostile agent could list; nobody works in this many. */
 const mostWorktrees = 20
 
 const treeOf = (shadow: Shadow, treeish: string): Promise<string> =>

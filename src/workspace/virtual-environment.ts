@@ -6,7 +6,7 @@
  */
 import { constants } from 'node:fs'
 import { chmod, copyFile, lstat, mkdir, readdir, readlink, rename, symlink, writeFile } from 'node:fs/promises'
-import { isAbsolute, join, relative, sep } from 'node:path'
+import { isAbsolute, join, sep } from 'node:path'
 import { readRegular } from '../platform/regular-file.ts'
 import { boundedText, entryNames, folderBelow, isFolder } from './installed/bounded-read.ts'
 import { removeFolder } from './remove-folder.ts'
@@ -19,18 +19,17 @@ export const ownersPackages = '00-owners-packages.pth'
 
 const mostScript = 1024 * 1024
 
+const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`)
+
 interface Places {
   /** The owner's checkout, and the clone. */
   root: string
   workspace: string
 }
 
-/** `text` with the paths of the checkout as paths of the clone. A longer name that only begins like the checkout's stays. */
+/** `text` with the paths of the checkout as paths of the clone. A longer path that only contains the checkout's stays. */
 const moved = (text: string, { root, workspace }: Places): string =>
-  text
-    .split(root)
-    .map((part, at) => (at === 0 ? part : `${/^[\w.-]/.test(part) ? root : workspace}${part}`))
-    .join('')
+  text.replace(new RegExp(String.raw`(?<![\w.-])${escaped(root)}(?![\w.-])`, 'g'), () => workspace)
 
 const layScript = async (from: string, to: string, places: Places): Promise<void> => {
   const found = await lstat(from)
@@ -88,9 +87,10 @@ const layOne = async (name: string, places: Places): Promise<boolean> => {
   await mkdir(join(making, 'bin'), { recursive: true })
   // Git does not see it, whether or not the repository ignores the name.
   await writeFile(join(making, '.gitignore'), '*\n')
-  await writeFile(join(making, 'pyvenv.cfg'), moved(settings, places))
+  // It names the interpreter that the owner's environment was made with, wherever that is.
+  await writeFile(join(making, 'pyvenv.cfg'), settings)
   for (const script of await entryNames(join(from, 'bin')))
-    await layScript(join(from, 'bin', script), join(making, 'bin', script), places)
+    await layScript(join(from, 'bin', script), join(making, 'bin', script), { root: from, workspace: to })
   await layPackages(join(from, packages), join(making, packages), places)
   if ((await lstat(join(from, 'lib64')).catch(() => undefined)) !== undefined)
     await symlink('lib', join(making, 'lib64'))
@@ -101,7 +101,6 @@ const layOne = async (name: string, places: Places): Promise<boolean> => {
 /** Lays the environments that the checkout has and the clone lacks; returns their names. Repeating it changes nothing. */
 export const layEnvironments = async (request: { repository: Repository; workspace: string }): Promise<string[]> => {
   const places = { root: request.repository.root, workspace: request.workspace }
-  if (relative(places.root, places.workspace) === '' || places.root === sep) return []
   const laid: string[] = []
   for (const name of environmentNames) if (await layOne(name, places)) laid.push(name)
   return laid

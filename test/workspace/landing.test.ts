@@ -242,6 +242,15 @@ test('work on other files stays as it is, staged or not, also where a crash left
   expect(readFileSync(join(scene.root, 'a.txt'), 'utf8')).toBe('A')
 })
 
+test('a crash after an equal untracked file was taken into the index is finished by the next call', async () => {
+  scene = await setScene({ 'a.txt': 'a' })
+  const to = await published({ 'new.txt': 'same\n', 'a.txt': 'A' })
+  put(scene.root, { 'new.txt': 'same\n' })
+  user(scene.root, 'add', 'new.txt')
+  expect(await forward(to)).toMatchObject({ ok: true })
+  expect(user(scene.root, 'status', '--porcelain')).toBe('')
+})
+
 test('an edited file in the place of a folder that it writes stops it', async () => {
   scene = await setScene({ lib: 'a file', 'a.txt': 'a' })
   user(scene.root, 'checkout', '--quiet', '-b', 'other')

@@ -27,7 +27,7 @@ export const namesCheck = (name: string): boolean => intents.some(({ asked }) =>
 
 /** Programs that wait for changes and never end: a check of that kind runs out of its time on every commit. */
 const watches =
-  /(?:^|\s)--watch(?:All)?(?:\s|=true|$)|(?:^|[\s;&|/])(?:nodemon|chokidar|watchexec|entr)(?:\s|$)|(?:^|[\s/])(?:tsc|vitest|mocha|jest|ava|webpack|rollup|tap)(?:\s[^&|;]*)?\s-w(?:\s|$)|(?:^|[\s/])vitest\s+(?:watch|dev)(?:\s|$)/
+  /(?:^|\s)--watch(?:All)?(?:\s|=true|$)|(?:^|[\s;&|/])(?:nodemon|chokidar|watchexec|entr)(?:\s|$)|(?:^|[\s/])(?:tsc|vitest|mocha|ava|webpack|rollup|tap)(?:\s[^&|;]*)?\s-w(?:\s|$)|(?:^|[\s/])vitest\s+(?:watch|dev)(?:\s|$)/
 
 /** Whether a script really checks: it is not a placeholder, does not fix the code that it should check, and ends. */
 export const isRealCheck = (script: unknown): script is string =>

@@ -193,10 +193,15 @@ const ended = (check: ObservedCheck, label: Label, line: string): string =>
 const printed = (check: ObservedCheck, line: string): string =>
   `${check.command}: ${endOf(check)}${lastLine(check) === '' ? '' : `, ${line}`}${compared(check)}`
 
+/** A base commit on which the check could not be run says nothing. */
+const failsOnBaseToo = ({ baseline }: ObservedCheck): boolean =>
+  baseline !== undefined &&
+  (baseline.state === 'fails' || baseline.state === 'no tests' || baseline.label !== undefined)
+
 /** The clone lacks what the owner's checkout has: the work is not to blame, and no agent can mend it. */
 const withoutFiles = (check: ObservedCheck, found: Classification): CheckFinding | undefined => {
   const absent = absentIn(check)
-  if (absent.length === 0 || check.baseline === undefined || check.baseline.state === 'passes') return undefined
+  if (absent.length === 0 || !failsOnBaseToo(check)) return undefined
   const plain = absent.filter(({ secret }) => !secret).map(({ path }) => path)
   return {
     ...verification,

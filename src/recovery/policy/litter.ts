@@ -32,22 +32,25 @@ const matchers = litter.map((each) => ({ ...each, covers: pathMatcher({ glob: ea
 export const litterAt = (path: string): Litter | undefined =>
   secretRuleFor(path) === undefined ? matchers.find(({ covers }) => covers(path)) : undefined
 
-/** Whether a rule for paths is about litter: the path itself, or a folder in which everything is. */
-const ruleNames = (rule: string, path: string): boolean => {
+/**
+ * Whether a rule for paths is about such files: the path itself, or a folder in which everything is one of them. `src/**` says nothing
+ * about `src/a.ts.orig`.
+ */
+export const ruleNames = (rule: string, path: string, isOne: (path: string) => boolean): boolean => {
   if (rule === path) return true
   const fixed = rule.replace(/\/?\*.*$/, '')
-  return fixed !== '' && fixed !== rule && path.startsWith(`${fixed}/`) && litterAt(`${fixed}/x`) !== undefined
+  return fixed !== '' && fixed !== rule && path.startsWith(`${fixed}/`) && isOne(`${fixed}/x`)
 }
+
+const isLitter = (path: string): boolean => litterAt(path) !== undefined
 
 /** Whether the task is about this litter: its paths name it, or its text does. */
 export const namesLitter = (
   path: string,
-  task: { allowedPaths: readonly string[]; title: string; instructions: string },
+  { allowedPaths, title, instructions }: { allowedPaths: readonly string[]; title: string; instructions: string },
 ): boolean => {
-  const text = `${task.title}\n${task.instructions}`
   const parts = path.split('/')
-  const names = parts.filter(
-    (part, at) => litterAt(parts.slice(0, at + 1).join('/')) !== undefined || litterAt(`${part}/x`) !== undefined,
-  )
-  return task.allowedPaths.some((rule) => ruleNames(rule, path)) || names.some((name) => text.includes(name))
+  const names = parts.filter((part, at) => isLitter(parts.slice(0, at + 1).join('/')) || isLitter(`${part}/x`))
+  const text = `${title}\n${instructions}`
+  return allowedPaths.some((rule) => ruleNames(rule, path, isLitter)) || names.some((name) => text.includes(name))
 }

@@ -33,7 +33,8 @@ export const unsafeBecause = (path: string): string | undefined => {
   if (path.split('/').some(isOdd)) return 'the path has an empty or "." segment'
   const folded = foldPath(path).split('/')
   if (folded.includes('.git')) return 'the path is inside a .git folder'
-  if (folded[0] === '.unstuck') return 'the path is a setting of Unstuck, which only a person may allow'
+  if (folded[0] === '.unstuck' || folded[0] === '.worktreeinclude')
+    return 'the path is a setting of Unstuck, which only a person may allow'
   const parsed = parsePathRule(path)
   if (!parsed.ok) return parsed.reason.replace(/^it /, 'the path ')
   return 'literal' in parsed.rule ? undefined : 'the name would be read as a glob'

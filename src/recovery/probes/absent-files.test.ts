@@ -34,9 +34,17 @@ describe('a line of a check names an ignored file that the clone lacks', () => {
   })
 
   test('names of secrets are told apart from those of tests and templates', () => {
-    const line = 'missing .env, .env.test, config/server.key and .env.example'
+    const line = 'missing: .env, .env.test, config/server.key and .env.example'
     const ignored = ['.env', '.env.test', '.env.example', 'config/server.key']
     const secrets = absentFiles([line], { ignored, workspace, isHere: () => false }).filter(({ secret }) => secret)
     expect(secrets.map(({ path }) => path)).toEqual(['.env', 'config/server.key'])
+  })
+
+  test('a secret that a line only mentions is not what the check misses', () => {
+    expect(found('AssertionError: expected .env to win over .env.test', ['.env', '.env.test'])).toEqual(['.env.test'])
+  })
+
+  test('the settings of Unstuck are never copied', () => {
+    expect(found("ENOENT: no such file or directory, open '.unstuck/config.json'", ['.unstuck/'])).toEqual([])
   })
 })

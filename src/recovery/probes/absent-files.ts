@@ -21,6 +21,10 @@ const longestWord = 400
 
 const withoutStart = (word: string): string => word.replace(/^(?:\.{0,2}\/)+/, '')
 
+/** Lines that say that something is not there, in the words of runtimes and tools. */
+const saysAbsent =
+  /no such file|not found|(?:can ?not|can't|could not|couldn't|unable to|failed to|no) (?:find|open|load|read|resolve|access|module|matching)|ENOENT|missing|(?:does not|doesn't) exist|not set/i
+
 /** What may be a path in a line: quoted or bare words, without a position behind them. */
 const wordsOf = (lines: readonly string[], workspace: string): Set<string> => {
   const words = new Set<string>()
@@ -58,24 +62,38 @@ const namesInside = (word: string, folder: string): boolean => {
 /** Source code that a tool writes from a description, such as a client of an API: the work seldom changes that. */
 const generatedCode = /(?:^|\/)(?:__generated__|generated)(?:\/|$)/
 
-/** Built by a command: a copy would be the result of other sources than those that are checked. */
+/** Built by a command, which would make another result of the sources that are checked; or the owner's settings. */
 const isMade = (path: string): boolean =>
-  inEnvironment.test(`${path}/`) || (!generatedCode.test(path) && (isArtifact(`${path}/`) || isArtifact(path)))
+  inEnvironment.test(`${path}/`) ||
+  /^\.unstuck(?:\/|$)/.test(path) ||
+  (!generatedCode.test(path) && (isArtifact(`${path}/`) || isArtifact(path)))
 
-/** The ignored entries that these lines of a check's output name. `isHere`: whether the clone has the path. */
+/** By convention they hold values for tests, or none. */
+const templates = /(?:^|\/)\.env\.(?:test|ci|example|sample|template)$/
+
+/** Whether the name is that of a secret, which is copied into a clone only by the word of its owner. */
+export const isSecretFile = (path: string): boolean => secretRuleFor(path) !== undefined && !templates.test(path)
+
+/**
+ * The ignored entries that these lines of a check's output name. `isHere`: whether the clone has the path. A secret counts only where
+ * the line says that it is not there, because its owner is asked about it.
+ */
 export const absentFiles = (
   lines: readonly string[],
   { ignored, workspace, isHere }: { ignored: readonly Entry[]; workspace: string; isHere: (path: string) => boolean },
 ): AbsentFile[] => {
   const words = [...wordsOf(lines, workspace)]
+  const missing = [
+    ...wordsOf(
+      lines.filter((line) => saysAbsent.test(line)),
+      workspace,
+    ),
+  ]
   return ignored.flatMap((entry) => {
     const isFolder = entry.endsWith('/')
     const path = isFolder ? entry.slice(0, -1) : entry
-    if (isMade(path) || !words.some((word) => (isFolder ? namesInside : namesFile)(word, path)) || isHere(path))
-      return []
-    return [{ path, isFolder, secret: secretRuleFor(path) !== undefined && !templates.test(path) }]
+    const secret = isSecretFile(path)
+    const isNamed = (secret ? missing : words).some((word) => (isFolder ? namesInside : namesFile)(word, path))
+    return isMade(path) || !isNamed || isHere(path) ? [] : [{ path, isFolder, secret }]
   })
 }
-
-/** By convention they hold values for tests, or none. */
-const templates = /(?:^|\/)\.env\.(?:test|ci|example|sample|template)$/

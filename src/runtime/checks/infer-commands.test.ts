@@ -63,6 +63,7 @@ it.each<[string, RepositoryFacts, string[]]>([
       ['npm run test:ci'],
     ],
   ),
+  ['the workers of Jest', { packageJson: { scripts: { test: 'jest -w 2' } }, files: [] }, ['npm test']],
   [
     'a watch that is switched off',
     { packageJson: { scripts: { test: 'vitest --watch=false' } }, files: [] },

@@ -2,7 +2,7 @@
 import { AppError } from '../../errors.ts'
 import { parsePathRule, pathMatcher, ruleText, type PathRule } from '../../recovery/policy/path-rule.ts'
 import { liveGrantsFor } from './granted-paths.ts'
-import { ownersFolder } from './grantable-paths.ts'
+import { ownersPaths } from './grantable-paths.ts'
 import type { RunContext } from './run-context.ts'
 
 /**
@@ -16,11 +16,11 @@ export const pathRulesOf = (texts: readonly string[]): PathRule[] =>
     return parsed.rule
   })
 
-/** Denied paths, as texts: those of the task, of the configuration, and the owner's folder. */
+/** Denied paths, as texts: those of the task, of the configuration, and those of the owner's configuration. */
 export const deniedTexts = ({ task, context }: Pick<RunContext, 'task' | 'context'>): string[] => [
   ...task.deniedPaths,
   ...context.config().deniedPaths,
-  ownersFolder,
+  ...ownersPaths,
 ]
 
 export const effectivePaths = async (runContext: RunContext): Promise<PathRule[]> => [

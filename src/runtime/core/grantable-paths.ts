@@ -5,8 +5,8 @@ import { secretRuleFor } from '../../recovery/policy/secrets.ts'
 import { isLiteralRule } from '../../recovery/requeue/covered-paths.ts'
 import type { Context } from './context.ts'
 
-/** The folder of the owner's configuration: an agent that writes there could widen its own permissions. */
-export const ownersFolder = '.unstuck'
+/** The owner's configuration, and the list of ignored files that every clone gets: an agent that writes there could widen its own permissions. */
+export const ownersPaths: readonly string[] = ['.unstuck', '.worktreeinclude']
 
 type Configured = Pick<Context, 'config'>
 
@@ -35,8 +35,8 @@ export const refusedPathReason = (
   if ('glob' in parsed.rule && /^[*/]*$/.test(parsed.rule.glob)) return 'it covers the whole repository; name a folder'
   const path = exampleOf(parsed.rule)
   if (foldPath(path).split('/').includes('.git')) return 'it belongs to git'
-  if (covers([ownersFolder], path) !== undefined)
-    return `"${ownersFolder}" holds your configuration, which no agent may change`
+  const ofOwner = covers(ownersPaths, path)
+  if (ofOwner !== undefined) return `"${ofOwner}" holds your configuration, which no agent may change`
   const configured = covers(config().deniedPaths, path)
   if (configured !== undefined) return `"${configured}" is in deniedPaths of the configuration; remove it there first`
   const own = covers(denied, path)

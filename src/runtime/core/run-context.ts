@@ -47,6 +47,8 @@ export interface RunContext {
   /** Where the agent left work beside its files (bring-stray-work.ts), and what changed in the owner's checkout meanwhile. */
   strayWork?: string[]
   strayFiles?: string[]
+  /** Commits or trees that were brought in already. */
+  broughtIn?: string[]
   /** See secret-lines.ts. */
   secretSearch?: SecretSearch
   /** The user's repository and checkout before the agent ran (checkout-before.ts); absent after a restart of the engine. */

@@ -10,6 +10,8 @@ import type { KeptCommits } from '../../workspace/snapshot.ts'
 import { collectNow } from '../agent/collected.ts'
 import { saveProgress, type RunContext } from '../core/run-context.ts'
 
+const shown = 20
+
 /** Returns the work with what was found; undefined = nothing unambiguous was found. */
 export const bringStrayWork = async (
   runContext: RunContext,
@@ -19,32 +21,31 @@ export const bringStrayWork = async (
   const { context, goal, paths, run } = runContext
   if (goal.repoMode === 'direct') return undefined
   const { git } = context.ports
-  const found = await git.findStrayWork(context.shadow, { workspace: paths.workspace, base, kept })
+  const all = await git.findStrayWork(context.shadow, { workspace: paths.workspace, base, kept })
+  // What was brought in and taken back by a later turn of the run stays where it is.
+  const found = all.filter(({ files }) => runContext.broughtIn?.includes(files) !== true)
   const [only] = found
   runContext.strayWork = found.map(({ where }) => where)
   if (only === undefined || found.length > 1) return undefined
-  const { written } = await git.layOver(context.shadow, {
-    ...{ snapshot: only.files, from: base, onto: base, into: paths.workspace },
-  })
-  if (written.length === 0) return undefined
-  // Its work is here now; the worktree itself is no part of it.
+  const changed = (await git.changesBetween(context.shadow, base, only.files)).map(({ path }) => path)
   const verdict = keptVerdict(run.verdict)
-  const excluded = [
-    ...(verdict.excluded ?? []),
-    ...only.inside.map((path) => ({ path, because: 'its work was brought in' })),
-  ]
+  // Its work will be here; the worktree itself is no part of it.
+  const inside = only.inside.map((path) => ({ path, because: 'its work was brought in' }))
   await context.db.transaction(async (tx) => {
     await requireLease(tx, run)
-    if (only.inside.length > 0) await saveProgress(runContext, { verdict: { ...verdict, excluded } }, tx)
+    if (inside.length > 0)
+      await saveProgress(
+        runContext,
+        { verdict: { ...verdict, excluded: [...(verdict.excluded ?? []), ...inside] } },
+        tx,
+      )
     await appendEvent(tx, {
       type: 'run.work_brought_in',
       ...{ goalId: run.goalId, taskId: run.taskId, runId: run.id },
-      payload: {
-        from: only.where,
-        paths: written.slice(0, 20).map(({ path }) => path),
-        more: Math.max(0, written.length - 20),
-      },
+      payload: { from: only.where, paths: changed.slice(0, shown), more: Math.max(0, changed.length - shown) },
     })
   })
+  await git.layOver(context.shadow, { snapshot: only.files, from: base, onto: base, into: paths.workspace })
+  runContext.broughtIn = [...(runContext.broughtIn ?? []), only.files]
   return collectNow(runContext)
 }

@@ -3,21 +3,17 @@
  * the owner's patterns or learned paths call generated, and entries with the name of an ignored folder. Only what is new; the verdict
  * names it.
  */
+import { foldersAbove } from '../../domain/folders-above.ts'
 import { isExcluded, keptVerdict, type Excluded } from '../../domain/run.ts'
 import { isGivenBack } from '../../domain/task.ts'
 import { builtInGeneratedPaths, generatedMatcher } from '../../recovery/policy/generated.ts'
-import { litterAt, namesLitter } from '../../recovery/policy/litter.ts'
+import { litterAt, namesLitter, ruleNames } from '../../recovery/policy/litter.ts'
 import type { ChangeList } from '../../workspace/repository-types.ts'
 import { withoutExcluded } from '../agent/collected.ts'
 import { learnedPatterns } from '../core/granted-paths.ts'
 import { saveProgress, type RunContext } from '../core/run-context.ts'
 
 const absent = '000000'
-
-const foldersAbove = (path: string): string[] => {
-  const parts = path.split('/').slice(0, -1)
-  return parts.map((_, index) => parts.slice(0, index + 1).join('/'))
-}
 
 /** Litter in a folder of which the base commit has files is left to the task: there the repository keeps such files. */
 const litterIn = async (
@@ -43,7 +39,8 @@ const generatedIn = async ({ context, task }: RunContext, paths: readonly string
   const byOwner = generatedMatcher(own)
   const byLearning = generatedMatcher(await learnedPatterns(context.db, context))
   return paths.flatMap((path) => {
-    if (task.allowedPaths.includes(path)) return []
+    const isOne = (candidate: string): boolean => (byOwner(candidate) ?? byLearning(candidate)) !== undefined
+    if (task.allowedPaths.some((rule) => ruleNames(rule, path, isOne))) return []
     const [owner, learned] = [byOwner(path), byLearning(path)]
     if (owner !== undefined) return [{ path, because: `it is generated, by the pattern ${owner}` }]
     return learned === undefined ? [] : [{ path, because: `it is generated, as learned earlier (${learned})` }]

@@ -15,7 +15,7 @@ const linkTargets = async (runContext: RunContext, found: ChangeList): Promise<M
 }
 
 /** Files that git would store with other content than the agent wrote. */
-export const encoded = ({ leftOut }: ChangeList): PathPolicyVerdict['violations'] =>
+export const encoded = ({ leftOut }: Pick<ChangeList, 'leftOut'>): PathPolicyVerdict['violations'] =>
   leftOut.flatMap(({ path, encoding }) => (encoding === undefined ? [] : [{ path, kind: 'encoding', rule: encoding }]))
 
 /** The violations of the task's paths in a set of changes, including secrets, links and re-encoded files. */
@@ -28,5 +28,8 @@ export const checkChangedPaths = async (runContext: RunContext, found: ChangeLis
     secretLines: (await secretLines(runContext, found)).found,
     symlinkTargets: await linkTargets(runContext, found),
   })
-  return { ...checked, violations: [...checked.violations, ...encoded(found)] }
+  // Work in place is not committed, so no filter has to store it.
+  const inPlace = runContext.goal.repoMode === 'direct'
+  const stored = inPlace ? { leftOut: found.leftOut.filter(({ lacksFilter }) => lacksFilter === undefined) } : found
+  return { ...checked, violations: [...checked.violations, ...encoded(stored)] }
 }
