@@ -6,14 +6,8 @@ import { loadConfig, type Config } from '../config.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import { loadWithSources, type PolicySetting } from '../policy-recovery-sources.ts'
 import type { PathTask } from '../recovery/policy/auto-allow.ts'
-import {
-  explainPath,
-  type GeneratedRule,
-  type GrantFact,
-  type PathAnswer,
-  type PathDecision,
-  type PathFacts,
-} from '../recovery/policy/explain-path.ts'
+import { explainPath } from '../recovery/policy/explain-path.ts'
+import type { GeneratedRule, GrantFact, PathAnswer, PathDecision, PathFacts } from '../recovery/policy/path-question.ts'
 import type { HeldArea } from '../recovery/policy/path-safety.ts'
 import { overlapOf } from '../domain/area.ts'
 import { evidenceText, grantedTo } from '../domain/path-grant.ts'

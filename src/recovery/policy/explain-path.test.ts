@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { PathTask } from './auto-allow.ts'
-import { explainPath, type PathQuestion } from './explain-path.ts'
+import { explainPath } from './explain-path.ts'
+import type { PathQuestion } from './path-question.ts'
 import { defaultPolicyRecovery } from './recovery-policy.ts'
 
 const task = (more: Partial<PathTask> = {}): PathTask => ({
@@ -166,11 +167,30 @@ describe('which rule decides about a path', () => {
     expect(bare('.env').rule).toBe('secret')
   })
 
+  it('litter and what the owner calls generated is left out also where the task may change everything, unless it names that', () => {
+    const everything = task({ allowedPaths: ['**'] })
+    const named = task({ allowedPaths: ['.serena/**'] })
+    expect(ask('.serena/a.md', { task: everything })).toMatchObject({ decision: 'left out', rule: 'litter' })
+    expect(ask('.serena/a.md', { task: named })).toMatchObject({ decision: 'allowed', rule: 'task' })
+    expect(ask('gen/a.html', { task: everything })).toMatchObject({ decision: 'left out', rule: 'generated' })
+    expect(ask('gen/a.html', { task: task({ allowedPaths: ['gen/**'] }) })).toMatchObject({ decision: 'allowed' })
+  })
+
   it('lists the rules in their order, and ends with the one that decides', () => {
     const { steps } = ask('Makefile')
     expect(steps.map(({ rule }) => rule)).toEqual([
-      ...['denied', 'secret', 'nested_repository', 'symlink_out', 'task', 'no_attempts', 'generated', 'automatic'],
+      ...[
+        'denied',
+        'secret',
+        'nested_repository',
+        'symlink_out',
+        'litter',
+        'task',
+        'no_attempts',
+        'generated',
+        'automatic',
+      ],
     ])
-    expect(steps.map(({ decides }) => decides)).toEqual([...Array<boolean>(7).fill(false), true])
+    expect(steps.map(({ decides }) => decides)).toEqual([...Array<boolean>(8).fill(false), true])
   })
 })

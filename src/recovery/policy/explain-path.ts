@@ -1,83 +1,10 @@
 /** Which rule allows or refuses a change of a path, in the order in which a run asks them. Used by people before a run. Pure. */
-import { autoAllow, type AutoAllow, type PathTask } from './auto-allow.ts'
-import { generatedMatcher, isLikelyGeneratedArtifactPath } from './generated.ts'
+import { autoAllow, type AutoAllow } from './auto-allow.ts'
+import { leftOut, leftOutFirst, likely } from './explain-left-out.ts'
 import { checkPathPolicy, type Violation, type ViolationKind } from './path-policy.ts'
-import { shownPath, type HeldArea } from './path-safety.ts'
-import { litterAt, namesLitter } from './litter.ts'
+import { noTask, type PathAnswer, type PathQuestion, type PathStep, type Verdict } from './path-question.ts'
+import { shownPath } from './path-safety.ts'
 import { parsePathRule, pathMatcher, type PathRule } from './path-rule.ts'
-import type { PolicyRecovery } from './recovery-policy.ts'
-
-/** What git knows of the path in the owner's checkout. */
-export interface PathFacts {
-  /** git's mode of the path; `000000` = it does not exist. */
-  mode: string
-  linkTarget?: string
-  /** Whether the last commit has it. Such a file is never left out as generated. */
-  tracked: boolean
-  /** The ignore rule that covers it, as "file:line: pattern". */
-  ignoredBy?: string
-}
-
-export interface PathQuestion {
-  path: string
-  facts: PathFacts
-  /** Absent = no task is named: nothing is allowed by a task, and no rule finds one of its commands. */
-  task?: PathTask
-  /** Denied for every task, each with where that is set. */
-  denied: readonly { path: string; from: string }[]
-  policy: PolicyRecovery
-  generated: readonly GeneratedRule[]
-  held: readonly HeldArea[]
-  /** Paths that the task may change in addition to its own. */
-  grants: readonly GrantFact[]
-  /** `policyRecovery.attempts`: with 0, no rule is asked. */
-  attempts: number
-  /** `policyRecovery.useLlm` */
-  useLlm: boolean
-  /** Ids of playbooks that the owner switched off. */
-  disabled: readonly string[]
-  /** The work is done in the user's own folder, where nothing is left out. */
-  isDirect: boolean
-}
-
-export interface GeneratedRule {
-  pattern: string
-  /** The setting, or what was observed when the path was learned. */
-  from: string
-  /** What would change it. */
-  change: string
-}
-
-export interface GrantFact {
-  path: string
-  /** Who granted it to whom, when, why, and when it ends. */
-  from: string
-  change: string
-}
-
-/** `tested`: the checks run in a clean clone without the file; it is left out if one of them makes it again. */
-export type PathDecision = 'allowed' | 'left out' | 'tested' | 'asked' | 'refused'
-
-export interface PathStep {
-  rule: string
-  /** In words for a person: what the rule looks at. */
-  question: string
-  decides: boolean
-}
-
-export interface PathAnswer {
-  decision: PathDecision
-  rule: string
-  because: string
-  /** The setting, list or record that the rule comes from. */
-  from: string
-  /** What would change the answer, in words or as a command. `TASK` stands for the id of the task. */
-  change: string
-  /** The rules up to the one that decides. */
-  steps: PathStep[]
-}
-
-type Verdict = Omit<PathAnswer, 'steps'> | undefined
 
 interface Stage {
   rule: string
@@ -90,10 +17,6 @@ const rulesOf = (texts: readonly string[]): PathRule[] =>
     const parsed = parsePathRule(text)
     return parsed.ok ? [parsed.rule] : []
   })
-
-const noTask: PathTask = {
-  ...{ role: 'worker', title: '', instructions: '', commands: [], contextFiles: [], allowedPaths: [], deniedPaths: [] },
-}
 
 /** The violation of the run's own check. */
 const violationOf = ({ path, facts, task = noTask, denied, grants }: PathQuestion) => {
@@ -152,7 +75,7 @@ const denialOf = ({ denied }: PathQuestion, rule: string): Pick<PathAnswer, 'fro
     return { from: 'deniedPaths of the task', change: 'unstuck edit TASK --deny …, without this path' }
   const change =
     found.from === 'built-in'
-      ? 'No setting allows it. Only you change this folder.'
+      ? 'No setting allows it. Only you change it.'
       : `Remove ${shownPath(rule)} from deniedPaths in .unstuck/config.json.`
   return { from: found.from, change }
 }
@@ -194,47 +117,6 @@ const unlessDisabled = ({ disabled }: PathQuestion, playbook: string, verdict: V
         from: 'playbooks.disabled in .unstuck/config.json',
         change: `Remove "${playbook}" from playbooks.disabled.`,
       }
-
-const isNew = ({ facts, isDirect }: PathQuestion): boolean => !facts.tracked && !isDirect
-
-const leftOut = (question: PathQuestion): Verdict => {
-  const { path, facts, generated } = question
-  if (!isNew(question)) return undefined
-  const name = shownPath(path)
-  const found = litterAt(path)
-  if (found !== undefined && !namesLitter(path, question.task ?? noTask))
-    return {
-      ...{
-        decision: 'left out',
-        rule: 'litter',
-        because: `${name} is new, and ${found.by} leaves such files (${found.glob}).`,
-      },
-      ...{ from: 'the built-in list of what tools leave', change: 'A task whose paths or text name it keeps it.' },
-    }
-  if (facts.ignoredBy !== undefined)
-    return {
-      ...{ decision: 'left out', rule: 'ignored', because: `${name} is ignored by git (${facts.ignoredBy}).` },
-      ...{ from: facts.ignoredBy, change: 'Change the ignore file, and commit it.' },
-    }
-  const pattern = generatedMatcher(generated.map((each) => each.pattern))(path)
-  const rule = generated.find((each) => each.pattern === pattern)
-  if (pattern === undefined || rule === undefined) return undefined
-  const because = `${name} is not in the last commit and matches the generated path ${shownPath(pattern)} (${rule.from}).`
-  return { decision: 'left out', rule: 'generated', because, from: rule.from, change: rule.change }
-}
-
-/** Only the name is judged: a run would let the checks make the file again. */
-const likely = (question: PathQuestion): Verdict => {
-  const { path, task = noTask, disabled } = question
-  const fits = isNew(question) && isLikelyGeneratedArtifactPath(path) && !disabled.includes('policy-discard')
-  if (!fits || task.role === 'docser') return undefined
-  return {
-    ...{ decision: 'tested', rule: 'likely_generated' },
-    because: `${shownPath(path)} is new and has the name of a generated file. The checks run without it in a clean clone; if one makes it again, it is left out and its path is learned.`,
-    from: 'the built-in names of generated files',
-    change: 'policyRecovery.generatedPaths in .unstuck/config.json leaves it out at once; a grant allows it.',
-  }
-}
 
 const isPlainFile = ({ facts }: PathQuestion): boolean => ['000000', '100644', '100755'].includes(facts.mode)
 
@@ -328,6 +210,13 @@ const stagesOf = (question: PathQuestion): Stage[] => {
       ...{ rule: row.kind, question: row.question },
       verdict: refusedBy(question, violation, row),
     })),
+    {
+      ...{
+        rule: 'litter',
+        question: 'Do tools leave such files, or did you or a run call it generated, and is it new?',
+      },
+      verdict: () => (violation === undefined || violation.kind === 'outside' ? leftOutFirst(question) : undefined),
+    },
     {
       ...{ rule: 'task', question: 'Do the allowed paths of the task, or a grant, cover it?' },
       verdict: () => (violation === undefined ? byTask(question) : undefined),

@@ -4,7 +4,8 @@
  */
 import { chooseRequeue, type RequeueDecision, type RequeueFacts, type RequeueLimits } from '../requeue.ts'
 import { autoAllowFor, type PathTask } from './auto-allow.ts'
-import { explainPath, type PathFacts } from './explain-path.ts'
+import { explainPath } from './explain-path.ts'
+import type { PathFacts } from './path-question.ts'
 import { shownPath } from './path-safety.ts'
 import type { PolicyRecovery } from './recovery-policy.ts'
 

@@ -34,7 +34,8 @@ const litterIn = async (
 }
 
 const generatedIn = async ({ context, task }: RunContext, paths: readonly string[]): Promise<Excluded[]> => {
-  const { generatedPaths, extraGeneratedPaths } = context.config().policyRecovery
+  const { generatedPaths, extraGeneratedPaths, attempts } = context.config().policyRecovery
+  if (attempts === 0) return []
   const own = [...generatedPaths, ...extraGeneratedPaths].filter((pattern) => !builtInGeneratedPaths.includes(pattern))
   const byOwner = generatedMatcher(own)
   const byLearning = generatedMatcher(await learnedPatterns(context.db, context))
