@@ -1,13 +1,13 @@
 /** The rules by which a new file is left out of the work, or tried without. Pure. */
 import { builtInGeneratedPaths, generatedMatcher, isLikelyGeneratedArtifactPath } from './generated.ts'
 import { litterAt, namesLitter, ruleNames } from './litter.ts'
-import { noTask, type PathQuestion, type Verdict } from './path-question.ts'
+import { noTask, type PathQuestion, type PathVerdict } from './path-question.ts'
 import { shownPath } from './path-safety.ts'
 
 const isNew = ({ facts, isDirect }: PathQuestion): boolean => !facts.tracked && !isDirect
 
 /** The first pattern for generated files that covers the path, of those that `counts` accepts. */
-const generatedRule = ({ path, generated }: PathQuestion, counts: (pattern: string) => boolean): Verdict => {
+const generatedRule = ({ path, generated }: PathQuestion, counts: (pattern: string) => boolean): PathVerdict => {
   const entries = generated.filter(({ pattern }) => counts(pattern))
   const covering = generatedMatcher(entries.map(({ pattern }) => pattern))(path)
   const rule = entries.find(({ pattern }) => pattern === covering)
@@ -19,7 +19,7 @@ const generatedRule = ({ path, generated }: PathQuestion, counts: (pattern: stri
 const isOwn = (pattern: string): boolean => !builtInGeneratedPaths.includes(pattern)
 
 /** Left out whatever the task may change, unless it names such files: litter, and what the owner or a run called generated. */
-export const leftOutFirst = (question: PathQuestion): Verdict => {
+export const leftOutFirst = (question: PathQuestion): PathVerdict => {
   const { path, task = noTask, generated, attempts } = question
   if (!isNew(question)) return undefined
   const found = litterAt(path)
@@ -35,7 +35,7 @@ export const leftOutFirst = (question: PathQuestion): Verdict => {
   return task.allowedPaths.some((rule) => ruleNames(rule, path, isOne)) ? undefined : generatedRule(question, isOwn)
 }
 
-export const leftOut = (question: PathQuestion): Verdict => {
+export const leftOutAfter = (question: PathQuestion): PathVerdict => {
   const { path, facts } = question
   if (!isNew(question)) return undefined
   if (facts.ignoredBy !== undefined)
@@ -51,7 +51,7 @@ export const leftOut = (question: PathQuestion): Verdict => {
 }
 
 /** Only the name is judged: a run would let the checks make the file again. */
-export const likely = (question: PathQuestion): Verdict => {
+export const likely = (question: PathQuestion): PathVerdict => {
   const { path, task = noTask, disabled } = question
   const fits = isNew(question) && isLikelyGeneratedArtifactPath(path) && !disabled.includes('policy-discard')
   if (!fits || task.role === 'docser') return undefined

@@ -1,15 +1,15 @@
 /** Which rule allows or refuses a change of a path, in the order in which a run asks them. Used by people before a run. Pure. */
 import { autoAllow, type AutoAllow } from './auto-allow.ts'
-import { leftOut, leftOutFirst, likely } from './explain-left-out.ts'
+import { leftOutAfter, leftOutFirst, likely } from './explain-left-out.ts'
 import { checkPathPolicy, type Violation, type ViolationKind } from './path-policy.ts'
-import { noTask, type PathAnswer, type PathQuestion, type PathStep, type Verdict } from './path-question.ts'
+import { noTask, type PathAnswer, type PathQuestion, type PathStep, type PathVerdict } from './path-question.ts'
 import { shownPath } from './path-safety.ts'
 import { parsePathRule, pathMatcher, type PathRule } from './path-rule.ts'
 
 interface Stage {
   rule: string
   question: string
-  verdict: () => Verdict
+  verdict: () => PathVerdict
 }
 
 const rulesOf = (texts: readonly string[]): PathRule[] =>
@@ -81,7 +81,7 @@ const denialOf = ({ denied }: PathQuestion, rule: string): Pick<PathAnswer, 'fro
 }
 
 const refusedBy =
-  (question: PathQuestion, violation: Violation | undefined, row: (typeof refusedKinds)[number]) => (): Verdict => {
+  (question: PathQuestion, violation: Violation | undefined, row: (typeof refusedKinds)[number]) => (): PathVerdict => {
     if (violation?.kind !== row.kind) return undefined
     const { from, change } = row.kind === 'denied' ? denialOf(question, violation.rule) : row
     const rule = row.kind === 'denied' ? `${shownPath(violation.rule)} (${from})` : shownPath(violation.rule)
@@ -93,7 +93,7 @@ const covers = (rule: string, path: string): boolean => {
   return parsed.ok && pathMatcher(parsed.rule)(path)
 }
 
-const byTask = ({ path, task = noTask, grants }: PathQuestion): Verdict => {
+const byTask = ({ path, task = noTask, grants }: PathQuestion): PathVerdict => {
   const name = shownPath(path)
   const own = task.allowedPaths.find((rule) => covers(rule, path))
   const [from, change] = ['allowedPaths of the task', 'unstuck edit TASK --paths …, without this path']
@@ -108,7 +108,7 @@ const byTask = ({ path, task = noTask, grants }: PathQuestion): Verdict => {
 }
 
 /** With its playbook switched off, a run knows what to do about the path and may not do it. */
-const unlessDisabled = ({ disabled }: PathQuestion, playbook: string, verdict: Verdict): Verdict =>
+const unlessDisabled = ({ disabled }: PathQuestion, playbook: string, verdict: PathVerdict): PathVerdict =>
   verdict === undefined || !disabled.includes(playbook)
     ? verdict
     : {
@@ -143,13 +143,13 @@ const origins: Readonly<Record<AutoAllow['rule'], { from: string; change: string
   no_rule: { from: 'no setting covers it', change: 'unstuck edit TASK --paths …, or unstuck grants add' },
 }
 
-const notAFile = ({ path }: PathQuestion): Verdict => ({
+const notAFile = ({ path }: PathQuestion): PathVerdict => ({
   ...{ decision: 'refused', rule: 'not_a_file' },
   because: `${shownPath(path)} is a symlink; no rule and no model may allow one outside of the allowed paths.`,
   ...{ from: 'built-in', change: origins.no_rule.change },
 })
 
-const spent: Verdict = {
+const spent: PathVerdict = {
   ...{ decision: 'refused', rule: 'no_attempts' },
   because: 'policyRecovery.attempts is 0, so a path outside of the task is given back to the agent at once.',
   ...{ from: 'policyRecovery.attempts', change: 'Set policyRecovery.attempts to 1 or more.' },
@@ -166,7 +166,7 @@ const outsideStages = (question: PathQuestion): Stage[] => {
     { rule: 'no_attempts', question: 'Is recovery switched off?', verdict: () => (attempts === 0 ? spent : undefined) },
     {
       ...{ rule: 'generated', question: 'Is it ignored or generated, and new?' },
-      verdict: () => unlessDisabled(question, 'policy-exclude', leftOut(question)),
+      verdict: () => unlessDisabled(question, 'policy-exclude', leftOutAfter(question)),
     },
     {
       ...{ rule: 'automatic', question: `Does the mode "${policy.mode}" allow it?` },

@@ -74,7 +74,7 @@ export interface PathAnswer {
 }
 
 /** Undefined = the rule does not decide. */
-export type Verdict = Omit<PathAnswer, 'steps'> | undefined
+export type PathVerdict = Omit<PathAnswer, 'steps'> | undefined
 
 export const noTask: PathTask = {
   ...{ role: 'worker', title: '', instructions: '', commands: [], contextFiles: [], allowedPaths: [], deniedPaths: [] },
