@@ -337,13 +337,30 @@ describe('a failed check', () => {
     expect(diagnose({ kind: 'policy', violations }).evidence).toContain('a<U+202E>b (outside: src)')
   })
 
+  const before = (label: string) => ({ state: 'unknown' as const, detail: 'baseline unknown', label })
+  it.each<[ObservedCheck['source'], boolean]>([
+    ['inferred', false],
+    ['contract', true],
+    ['task', true],
+  ])(
+    'starts an agent for a command that could not run before the work either, unless it was only %s',
+    (source, starts) => {
+      const stderr =
+        'a_test.go:9:2: no required module provides package x/y: go.mod file not found in current directory'
+      const found = diagnose(
+        check({ command: 'make test', exitCode: 2, stderr, source, baseline: before('missing_script') }),
+      )
+      const facts = found.facts as { feedback?: unknown }
+      expect([facts.feedback !== undefined, found.retryable]).toEqual([starts, starts])
+    },
+  )
+
   const make = {
     command: 'make nosuch',
     exitCode: 2,
     stderr: noRule,
     make: { makefile: 'Makefile', missing: ['nosuch'] },
   }
-  const before = (label: string) => ({ state: 'unknown' as const, detail: 'baseline unknown', label })
   it.each<[string, Partial<ObservedCheck>, string, boolean]>([
     [
       'and the base commit lacks it as well',

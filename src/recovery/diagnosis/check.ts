@@ -40,7 +40,8 @@ const endOf = (check: ObservedCheck): string =>
   check.signal === null ? `exit ${check.exitCode}` : `signal ${check.signal}`
 
 /** The result of the same command on the base commit, for the person who reads the evidence. */
-const compared = (check: ObservedCheck): string => (check.baseline === undefined ? '' : `; ${check.baseline.detail}`)
+const compared = ({ baseline }: ObservedCheck, line?: string): string =>
+  baseline === undefined ? '' : `; ${baseline.detail.replace(` (${line ?? ''})`, ', for the same reason')}`
 
 /** Whether the command fails in the same way on the base commit, so the work is not the cause. */
 const failsAlikeOnBase = ({ baseline }: ObservedCheck, label: string): boolean => baseline?.label === label
@@ -73,6 +74,8 @@ const without = ({ needsNone }: ObservedCheck): { needsNone?: true } => (needsNo
 
 /** The prefix of evidence that no check was possible, which is not a failure of a check. */
 const cannotRun = (text: string): string => `cannot run here: ${text}`
+
+const isCannotRun = (evidence: string): boolean => evidence.startsWith(cannotRun(''))
 
 const narrowed = (check: ObservedCheck, label: string): { narrowed?: string } =>
   check.narrowed === undefined || check.mustRun === true || !failsAlikeOnBase(check, label)
@@ -191,7 +194,7 @@ const ended = (check: ObservedCheck, label: Label, line: string): string =>
   neverStarted(check, label) ? cannotRun(printed(check, line)) : printed(check, line)
 
 const printed = (check: ObservedCheck, line: string): string =>
-  `${check.command}: ${endOf(check)}${lastLine(check) === '' ? '' : `, ${line}`}${compared(check)}`
+  `${check.command}: ${endOf(check)}${lastLine(check) === '' ? '' : `, ${line}`}${compared(check, line)}`
 
 /** A base commit on which the check could not be run says nothing. */
 const failsOnBaseToo = ({ baseline }: ObservedCheck): boolean =>
@@ -258,6 +261,13 @@ const replacementOf = ({ script, mustRun, plan = [] }: ObservedCheck): { replace
     : { replacement: script.replacement }
 
 /**
+ * Whether a command that was only inferred cannot run before the work either: nobody asked for it, and no change that the task
+ * asks for makes it run, so an agent is not started for it.
+ */
+const isNoCheck = ({ source, baseline }: ObservedCheck, evidence: string): boolean =>
+  source === 'inferred' && isCannotRun(evidence) && [...neverStartedLabels].some((label) => label === baseline?.label)
+
+/**
  * Whether the work is to blame: the check judged the code, or it passes on the base commit on the same machine. If a probe
  * found the machine at fault, the work is not to blame.
  */
@@ -267,8 +277,9 @@ const isByWork = ({ baseline }: ObservedCheck, { label, facts }: CheckFinding): 
 }
 
 /** Adds the feedback for the agent, if the work is to blame. */
-const withFeedback = (check: ObservedCheck, found: CheckFinding, otherHarness: string | undefined): Finding =>
-  isByWork(check, found)
+const withFeedback = (check: ObservedCheck, found: CheckFinding, otherHarness: string | undefined): Finding => {
+  if (isNoCheck(check, found.evidence)) return { ...found, retryable: false }
+  return isByWork(check, found)
     ? {
         ...found,
         facts: {
@@ -278,6 +289,7 @@ const withFeedback = (check: ObservedCheck, found: CheckFinding, otherHarness: s
         },
       }
     : found
+}
 
 export const diagnoseCheck = (check: ObservedCheck, otherHarness?: string): Finding =>
   explained(check, withFeedback(check, findCause(check), otherHarness))
@@ -293,7 +305,7 @@ const explained = (check: ObservedCheck, found: Finding): Finding => {
   const more = {
     ...(tests.length === 0 && cause === undefined ? {} : { failure }),
     ...(check.baseline?.state === 'fails' ? { redOnBase: true } : {}),
-    ...(found.evidence.startsWith(cannotRun('')) ? { cannotRun: true } : {}),
+    ...(isCannotRun(found.evidence) ? { cannotRun: true } : {}),
     source: check.source,
   }
   return { ...found, facts: { ...found.facts, ...more } } as Finding

@@ -204,7 +204,7 @@ export const eventTypes: EventTypes = {
   'verify.baseline': {
     meaning: 'a failed check was compared with the base commit',
     sentence: (p) =>
-      `${payloadText(p, 'command')} failed (${payloadText(p, 'failing')}): ${payloadText(p, 'detail')}; ${p.blocks === true ? 'this blocks the work' : 'this is listed and does not block the work'}`,
+      `${payloadText(p, 'command')} failed (${payloadText(p, 'failing')}): ${payloadText(p, 'detail').replace(` (${payloadText(p, 'failing')})`, ', for the same reason')}; ${p.blocks === true ? 'this blocks the work' : 'this is listed and does not block the work'}`,
   },
   'verify.probed': {
     meaning: 'after a failed check, probes inspected the machine and the installed packages',
