@@ -34,6 +34,18 @@ test('extra names pass when they are set, but never the settings of the engine',
   expect(Object.keys(given).filter((name) => /NOTHING|ABSENT|UNSTUCK/.test(name))).toEqual([])
 })
 
+test('the tools of a language are those of the owner’s shell, and nothing else hides behind their names', () => {
+  const tools = { JAVA_HOME: '/jdk', RUSTUP_HOME: '/r', PYENV_VERSION: '3.12.1', ASDF_NODEJS_VERSION: '22.1.0' }
+  const others = {
+    GOPATH: 'secret',
+    ANDROID_HOME: 'token',
+    RBENV_VERSION: 'a b',
+    MISE_X_VERSION: 'k=v',
+    JAVA_OPTS: '-Dp=x',
+  }
+  expect(allowedEnvironment({ ...tools, ...others })).toEqual({ TERM: 'dumb', ...tools })
+})
+
 test('what is added wins, and a terminal that is named stays', () => {
   const given = allowedEnvironment({ ...source, TERM: 'xterm' }, [], { HOME: '/other', UNSTUCK_RUN_DIR: '/run' })
   expect(given).toMatchObject({ HOME: '/other', UNSTUCK_RUN_DIR: '/run', TERM: 'xterm' })

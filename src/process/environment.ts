@@ -1,5 +1,5 @@
 /** The environment of agents and commands: only the variables on an allow-list. */
-import { delimiter, join, normalize } from 'node:path'
+import { delimiter, isAbsolute, join, normalize } from 'node:path'
 
 type Environment = Record<string, string | undefined>
 
@@ -9,6 +9,20 @@ const allowedNames = new Set(
   ),
 )
 const allowedPrefixes = ['LC_', 'XDG_', 'SSL_CERT_']
+
+/** Where a language's tools are installed. Without them a tool that works in the owner's shell has no version, or another one. */
+const toolchainFolders = new Set(
+  'JAVA_HOME JDK_HOME KOTLIN_HOME SCALA_HOME MAVEN_HOME M2_HOME GRADLE_HOME ANDROID_HOME ANDROID_SDK_ROOT SDKMAN_DIR JENV_ROOT RUSTUP_HOME GOROOT GOPATH GOENV_ROOT PYENV_ROOT RBENV_ROOT GEM_HOME GEM_PATH NVM_DIR NVM_BIN FNM_DIR FNM_MULTISHELL_PATH NODENV_ROOT N_PREFIX VOLTA_HOME PNPM_HOME BUN_INSTALL DENO_DIR COREPACK_HOME ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR MISE_CONFIG_DIR DOTNET_ROOT FLUTTER_ROOT SWIFTLY_HOME_DIR GHCUP_INSTALL_BASE_PREFIX OPAMROOT JULIA_DEPOT_PATH'.split(
+    ' ',
+  ),
+)
+/** Which of several installed versions the owner's shell uses. */
+const toolchainVersion =
+  /^(?:(?:PYENV|RBENV|NODENV|GOENV|JENV)_VERSION|RUSTUP_TOOLCHAIN|GOTOOLCHAIN|(?:ASDF|MISE)_\w+_VERSION)$/
+
+/** Only folders and versions: neither can hold a secret. */
+const isOfToolchain = (name: string, value: string): boolean =>
+  (toolchainFolders.has(name) && isAbsolute(value)) || (toolchainVersion.test(name) && /^[\w.+-]{1,64}$/.test(value))
 
 const isAllowed = (name: string, extra: Set<string>): boolean =>
   // The engine's own settings and its token are never passed on, even when the configuration lists them.
@@ -24,7 +38,7 @@ export const allowedEnvironment = (
   const extra = new Set(extraNames)
   const kept: Record<string, string> = { TERM: 'dumb' }
   for (const [name, value] of Object.entries(source)) {
-    if (value !== undefined && isAllowed(name, extra)) kept[name] = value
+    if (value !== undefined && (isAllowed(name, extra) || isOfToolchain(name, value))) kept[name] = value
   }
   return { ...kept, ...added }
 }

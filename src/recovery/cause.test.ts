@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { causeIn } from './cause.ts'
+import { causeIn, commandCause } from './cause.ts'
 
 const vitest = `
  ❯ src/sum.test.ts (2 tests | 1 failed) 6ms
@@ -54,4 +54,26 @@ test.each([
 
 test('a summary alone tells no cause', () => {
   expect(causeIn('Tests  1 failed | 1 passed (2)\nERROR: Coverage for lines (40%) does not meet 80%\n')).toBeUndefined()
+})
+
+test.each([
+  [
+    'npm, whose last line says where the log is',
+    [
+      'npm error code ETARGET',
+      'npm error notarget No matching version found for typescript@next.',
+      'npm error notarget In most cases you are requesting a package version that does not exist.',
+      'npm error A complete log of this run can be found in: /h/.npm/_logs/1-debug-0.log',
+    ],
+    'npm error notarget No matching version found for typescript@next.',
+  ],
+  [
+    'pip',
+    ['Collecting x', 'ERROR: No matching distribution found for x', '[notice] A new release of pip'],
+    'ERROR: No matching distribution found for x',
+  ],
+  ['a tool that does not say "error"', ['checking', 'no space left', ''], 'no space left'],
+  ['silence', [], ''],
+])('a command that failed is explained by its first error: %s', (_name, lines, cause) => {
+  expect(commandCause(lines)).toBe(cause)
 })

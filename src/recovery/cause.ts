@@ -2,6 +2,7 @@
  * Finds the line of a failed check's output that tells a person why the check failed: the message of the failing test or the
  * compiler, not a stack frame, a summary or a coverage threshold. Pure.
  */
+import { isFooter, isWarning } from './diagnosis/output-lines.ts'
 import { linesIn } from './failing-set.ts'
 
 const longest = 200
@@ -48,4 +49,18 @@ const find = (lines: readonly string[]): string | undefined => {
 export const causeIn = (output: string, tests: readonly string[] = []): string | undefined => {
   const lines = linesIn(output)
   return find(fromTest(lines, tests).filter((line) => !tests.includes(line.trim()))) ?? find(lines)
+}
+
+/**
+ * The line in which a command that is no check, such as an install, says why it failed: its first error, because what follows is advice and
+ * where its log lies.
+ * Empty if it printed nothing.
+ */
+export const commandCause = (lines: readonly string[]): string => {
+  const telling = lines.filter((line) => line.trim() !== '' && !isFooter(line) && !isWarning(line))
+  return (
+    telling.find((line) => /^\s*(?:npm (?:error|ERR!)|error|fatal|panic)\b/i.test(line)) ??
+    telling.at(-1) ??
+    ''
+  ).trim()
 }

@@ -297,7 +297,12 @@ describe('a failed check', () => {
     [
       'whose program is not there',
       { exitCode: null, spawnError: 'ENOENT' },
-      { label: 'command_not_found', failureCode: 'setup_or_bootstrap_issue', category: 'setup', retryable: true },
+      { label: 'command_not_found', failureCode: 'setup_or_bootstrap_issue', category: 'setup', retryable: false },
+    ],
+    [
+      'whose program an install may bring',
+      { exitCode: null, spawnError: 'ENOENT', installs: [{ manager: 'npm', folder: '', commands: [['npm', 'ci']] }] },
+      { label: 'command_not_found', retryable: true },
     ],
     [
       'of a test',

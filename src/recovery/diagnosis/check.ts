@@ -160,6 +160,10 @@ const neverStarted = (check: ObservedCheck, label: Label): boolean =>
     ? neverStartedLabels.has(label)
     : failsAlikeOnBase(check, label) && neverStartedLabels.has(label)
 
+/** A program that no install of the repository brings does not appear by waiting, and each retry would cost a launch. */
+const unlessInstalled = ({ install }: { install?: Install }): { retryable?: false } =>
+  install === undefined ? { retryable: false } : {}
+
 /** The finding for a cause that the output names. It allows dropping the check only if the base commit shows the same cause. */
 const named = (check: ObservedCheck, label: NamedLabel, found: Classification, machine: Machine): CheckFinding => {
   const facts = { ...factsOf(check), ...machine }
@@ -173,8 +177,11 @@ const named = (check: ObservedCheck, label: NamedLabel, found: Classification, m
   if (label === 'invalid_usage') return { ...row, label, facts: { ...facts, ...askable(check, label) } }
   if (label === 'missing_script') return { ...row, label, facts: { ...facts, ...narrowed(check, label) } }
   if (label === 'sequence_issue') return { ...row, label, facts: { ...facts, ...orderOf(check) } }
-  if (label === 'dependency_missing' || label === 'command_not_found')
+  if (label === 'dependency_missing')
     return { ...row, label, facts: { ...facts, ...install, ...narrowed(check, label) } }
+  if (label === 'command_not_found')
+    return { ...row, ...unlessInstalled(install), label, facts: { ...facts, ...install, ...narrowed(check, label) } }
+  if (label === 'runtime_version') return { ...row, label, retryable: false, facts }
   if (label === 'corrupted_install' || label === 'dependency_version_conflict')
     return { ...row, label, facts: { ...facts, ...install } }
   return { ...row, label, facts }
@@ -248,6 +255,7 @@ const notStarted = (check: ObservedCheck, evidence: string): CheckFinding => {
     failureCode: 'setup_or_bootstrap_issue',
     category: 'setup',
     retryable: true,
+    ...unlessInstalled(installOf(check, evidence)),
     evidence,
     seen,
     facts: { ...factsOf(check), ...machine, ...installOf(check, evidence) },

@@ -105,10 +105,19 @@ const declaredCommands = (files: ReadonlySet<string>): string[] =>
     )
     .map(({ command, wrapper }) => (wrapper !== undefined && files.has(wrapper[0]) ? wrapper[1] : command))
 
+/** The commands that can be started here; if none can, all of them: the run then asks before it starts an agent. */
+const startable = (commands: string[], hasProgram: HasProgram): string[] => {
+  const found = commands.filter((command) => {
+    const [program = ''] = command.split(' ')
+    return program.includes('/') || hasProgram(program)
+  })
+  return found.length > 0 ? found : commands
+}
+
 export const inferCommands = (facts: RepositoryFacts): string[] => {
   const files = new Set(facts.files)
   const found = [...packageCommands(facts, files), ...declaredCommands(files), ...pythonCommands(facts, files)]
   // A Makefile next to another stack usually calls the tests of that stack, which would then run twice.
   if (found.length === 0 && hasTestTarget(facts.makefile ?? '')) found.push('make test')
-  return found.slice(0, maxCommands)
+  return startable(found, facts.hasProgram ?? hasAll).slice(0, maxCommands)
 }

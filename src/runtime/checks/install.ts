@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { Install } from '../../domain/install.ts'
 import type { CommandResult } from '../../process/run-command.ts'
 import { commandEnvironment } from '../../process/environment.ts'
+import { commandCause } from '../../recovery/cause.ts'
 import { linesIn } from '../../recovery/failing-set.ts'
 import { npmVariables, packageVariables } from '../core/package-variables.ts'
 import { cacheVariables } from './private-caches.ts'
@@ -17,12 +18,12 @@ export type Installed = { ok: true } | { ok: false; detail: string }
 
 const graceMs = 5_000
 
-/** How the command ended, and the last line that it printed. */
+/** How the command ended, and why. */
 const troubleOf = (result: CommandResult): string => {
   if (result.spawnError !== undefined) return result.spawnError
   const ended = result.timedOut ? 'ran out of time' : `ended with ${result.exitCode ?? result.signal}`
-  const last = [...linesIn(result.stdout), ...linesIn(result.stderr)].at(-1) ?? ''
-  return last === '' ? ended : `${ended}, ${last}`
+  const why = commandCause([...linesIn(result.stdout), ...linesIn(result.stderr)])
+  return why === '' ? ended : `${ended}, ${why}`
 }
 
 /** Stops at the first command that fails. Safe to repeat after a crash: an install leads to the same files each time. */

@@ -2,6 +2,7 @@
 import { basename } from 'node:path'
 import { commandEnvironment } from '../../process/environment.ts'
 import type { CommandResult } from '../../process/run-command.ts'
+import { commandCause } from '../../recovery/cause.ts'
 import { linesIn } from '../../recovery/failing-set.ts'
 import { managers } from '../../recovery/install.ts'
 import type { ExecutionOutcome } from '../../store/recovery-proposal.ts'
@@ -47,8 +48,8 @@ const troubleOf = (result: CommandResult): string => {
   if (result.spawnError !== undefined) return result.spawnError
   const status = String(result.exitCode ?? result.signal ?? 'no status')
   const ended = result.timedOut ? 'it ran out of time' : `it ended with ${status}`
-  const last = [...linesIn(result.stdout), ...linesIn(result.stderr)].at(-1) ?? ''
-  return last === '' ? ended : `${ended}: ${last}`.slice(0, longestError)
+  const why = commandCause([...linesIn(result.stdout), ...linesIn(result.stderr)])
+  return why === '' ? ended : `${ended}: ${why}`.slice(0, longestError)
 }
 
 export const outcomeOfCommand = (result: CommandResult | string, changed: string[]): ExecutionOutcome => {

@@ -76,6 +76,8 @@ const checkHelp = (runContext: RunContext, diagnosis: Diagnosis): Choice[] => {
   const change = changeCheckChoice(task.id, { check: command, source })
   const fix = commitFixChoice(task.id, goal.targetBranch)
   if (copyable.length > 0) return [copyFilesChoice(task.id, copyable), change, fix]
+  if (machine === undefined && diagnosis.label === 'command_not_found')
+    return [retryChoice(task.id, 'install the program, or put it on the PATH of the engine'), change, fix]
   if (machine === undefined && (cannotRun === true || wrongCommands.has(diagnosis.label))) return [change, fix]
   if (machine !== undefined || isInfra(diagnosis.label))
     return [retryChoice(task.id, 'correct that on this machine'), change, fix]

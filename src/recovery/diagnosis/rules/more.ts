@@ -44,6 +44,14 @@ export const moreRules = rulesOf('more', [
     'Your Ruby version is 3.1.2, but your Gemfile specified 3.3.0',
   ],
   [
+    'version-manager',
+    'runtime_version',
+    86,
+    'asdf, mise, volta, corepack, tox 4',
+    /No preset version installed for command|^mise ERROR .*(?:[Nn]o version is set|not installed)|^Volta error: .* is not available|[Cc]ould not find python interpreter matching|^Error: Cannot find matching keyid/,
+    'mise ERROR No version is set for shim: npm',
+  ],
+  [
     'rake-task',
     'missing_make_target',
     84,

@@ -98,7 +98,7 @@ export const rustRules = rulesOf('compiled', [
     'runtime_version',
     88,
     'cargo, rustup',
-    /requires rustc \d|rustc [\d.]+ is not supported by|the package requires .*edition|feature `edition\d+` is required|toolchain '[^']+' is not installed|is not installed for the toolchain|E0554|can't be built because .* is (?:newer|older)|[Mm]inimum supported Rust/,
+    /requires rustc \d|rustup could not choose a version|no default (?:toolchain )?(?:is )?configured|rustc [\d.]+ is not supported by|the package requires .*edition|feature `edition\d+` is required|toolchain '[^']+' is not installed|is not installed for the toolchain|E0554|can't be built because .* is (?:newer|older)|[Mm]inimum supported Rust/,
     'error: rustc 1.70.0 is not supported by the following package:',
   ],
   [

@@ -20,6 +20,7 @@ import { fillPackagePool } from '../../checks/fill-package-pool.ts'
 import { recover } from '../carry-out.ts'
 import { continueProposal } from '../continue-proposal.ts'
 import { collectGivenBack } from '../collect-given-back.ts'
+import { checkWithoutProgram } from '../check-without-program.ts'
 import { collectReview } from '../collect-review.ts'
 import { beginLoop } from '../loop/begin-loop.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
@@ -249,6 +250,8 @@ export const prepare: Phase = async (runContext) => {
   const next = goal.repoMode === 'direct' ? undefined : await prepareClone(runContext, base)
   if (next !== undefined) return next
   if (goal.repoMode !== 'direct') await excludeLeftOut(runContext)
+  const check = await checkWithoutProgram(runContext)
+  if (check !== undefined) return recover(runContext, { kind: 'check', check }, { source: 'engine' })
   await layEarlierWork(runContext, base)
   await saveProgress(runContext, { baseCommit: base })
   const isReady = await continueProposal(runContext)
