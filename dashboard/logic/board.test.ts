@@ -82,6 +82,7 @@ const goal = (state: BoardGoal['state'], tasks: BoardTask[]): BoardGoal => ({
   tasks,
   stillFailing: [],
   mergeCommand: null,
+  partCommand: null,
   actions: [],
 })
 

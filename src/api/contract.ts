@@ -129,6 +129,15 @@ export const confirmRequest = z.strictObject({
   }),
 })
 
+export const landRequest = z
+  .strictObject({
+    /** What is done lands now, without the tasks that are not. */
+    done: z.boolean().exactOptional(),
+    /** A local branch that becomes the target of the goal. */
+    into: said.exactOptional(),
+  })
+  .default({})
+
 export const retryRequest = z
   .strictObject({
     /** For every attempt from now on; an empty hint removes the present one. */

@@ -261,7 +261,7 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     createGoal: async ({ body: { input, options } }) => createGoal(context, input, options),
     pauseGoal: async ({ id }) => pauseGoal(context, id),
     retryGoal: async ({ id }) => retryGoal(context, id),
-    landGoal: async ({ id }) => landGoal(context, id),
+    landGoal: async ({ id, body }) => landGoal(context, id, body),
     cancelGoal: async ({ id }) => cancelGoal(context, id, engine.cancelRunning),
     retryTask: async ({ id, body }) => shownTask(context, await retryTask(context, id, body)),
     revertTask: async ({ id, body: { by } }) => revertTask(context, id, by),

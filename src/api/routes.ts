@@ -182,7 +182,7 @@ export const routes = {
     null,
     entities.goalSchema,
   ),
-  landGoal: change('/goals/:id/land', 'Lands a ready goal on its target branch', null, entities.goalSchema),
+  landGoal: change('/goals/:id/land', 'Lands a goal, or what is done of it', contract.landRequest, entities.goalSchema),
   cancelGoal: change('/goals/:id/cancel', 'Cancels a goal', null, entities.goalSchema),
   retryTask: change(
     '/tasks/:id/retry',

@@ -1,5 +1,5 @@
 /** The work of `approve`, `reject`, `retry`, `cancel`, `pause` and `resume`. */
-import type { Escalation, Goal, JudgeSwitch, Run, Task } from '../api/contract.ts'
+import type { Escalation, Goal, GoalView, JudgeSwitch, Run, Task } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command-options.ts'
 import type { Client } from './engine/client.ts'
@@ -115,8 +115,19 @@ export const rejectCommand = (io: Io, id: string, options: RejectOptions): Promi
   return decide(io, id, { verb: 'reject', ...options })
 }
 
-export const cancelCommand = (io: Io, id: string, options: JsonOption): Promise<number> =>
-  change(io, id, { verb: 'cancel', ...options })
+/** A cancelled goal says where its finished work is, because nothing else will. */
+export const cancelCommand = async (io: Io, id: string, options: JsonOption): Promise<number> => {
+  const status = await change(io, id, { verb: 'cancel', ...options })
+  if (kindOf(id) !== 'goals' || options.json === true) return status
+  const { partCommand, tasks } = await (await connectToExisting(io)).get<GoalView>(`/goals/${id}`)
+  const done = tasks.filter((task) => task.status === 'done').length
+  if (partCommand !== null)
+    printLine(
+      io,
+      `${done === 1 ? '1 task of it is done; to land it' : `${done} tasks of it are done; to land them`}: ${partCommand}`,
+    )
+  return status
+}
 
 export interface JudgeOption extends JsonOption {
   judge?: true

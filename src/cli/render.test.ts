@@ -45,7 +45,16 @@ it('counts a recovery in progress neither as helpful nor as useless', () => {
 
 it('says that no engine is running while a goal needs one', () => {
   const goal = (state: GoalView['state']) => ({
-    ...{ id: 'g-1', title: 'A goal', state, reason: '', tasks: [], stillFailing: [], mergeCommand: null },
+    ...{
+      id: 'g-1',
+      title: 'A goal',
+      state,
+      reason: '',
+      tasks: [],
+      stillFailing: [],
+      mergeCommand: null,
+      partCommand: null,
+    },
     ...{ targetBranch: null, landing: { target: null } },
   })
   const lines = (state: GoalView['state'], gone: boolean): string => {

@@ -75,10 +75,18 @@ const failingTargetLine = (paint: Paint, { landing: { target } }: GoalView): str
   return [`  ${paint.bad(safe(target.detail))}${undo}`]
 }
 
+/** What is done can land although the rest is stuck. */
+const partText = (paint: Paint, { tasks, targetBranch }: GoalView, command: string): string => {
+  const done = tasks.filter(({ status }) => status === 'done').length
+  const what = done === 1 ? '1 task is done; to land it' : `${done} tasks are done; to land them`
+  return `  ${what} on ${safe(targetBranch ?? 'a branch of yours')}: ${paint.bold(command)}`
+}
+
 /** Says where the finished work is. "Landed" means that it is on the user's branch. */
 const landingLines = (paint: Paint, goal: GoalView): string[] => {
   if (goal.mergeCommand !== null)
     return [`  ready to land on ${safe(goal.targetBranch ?? 'a branch of yours')}: ${paint.bold(goal.mergeCommand)}`]
+  if (goal.partCommand !== null) return [partText(paint, goal, goal.partCommand)]
   return goal.state === 'done' && goal.targetBranch !== null
     ? [paint.good(`  landed on ${safe(goal.targetBranch)}`), ...failingTargetLine(paint, goal)]
     : []

@@ -68,6 +68,13 @@ export interface TargetCheck {
 export interface GoalLanding {
   /** A person ordered the landing, whatever `autoMerge` says. */
   asked: boolean
+  /**
+   * A person ordered that what is done lands without the rest. The goal neither ends nor waits before that is carried out or refused; then
+   * it goes on, or fails as before.
+   */
+  part?: boolean
+  /** The head commit of the goal that landed so. */
+  partHead?: string
   /** The target has commits that the goal branch lacks: no task of the goal starts or merges before the branch is rebased. */
   outdated: boolean
   /** The goal branch was rebased, and the checks have not passed on the result yet. */
@@ -145,6 +152,12 @@ export const goalFlow = {
     { from: 'active', to: 'ready', trigger: 'all_done', owner: 'cycle manager', event: 'goal.ready' },
     { from: 'ready', to: 'done', trigger: 'landed', owner: 'merge queue', event: 'goal.done' },
     { from: 'ready', to: 'active', trigger: 'outdated', owner: 'merge queue', event: 'goal.outdated' },
+    ...fromEach(['failed', 'cancelled'], {
+      to: 'active',
+      trigger: 'landed_in_part',
+      owner: 'person',
+      event: 'goal.resumed',
+    }),
     { from: 'active', to: 'failed', trigger: 'work_cancelled', owner: 'cycle manager', event: 'goal.failed' },
     { from: 'failed', to: 'active', trigger: 'retried', owner: 'person', event: 'goal.resumed' },
     ...fromEach(['planning', 'active', 'paused', 'awaiting_human', 'ready'], {

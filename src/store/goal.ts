@@ -138,6 +138,7 @@ export const progressGoal = async (
   change: {
     baseCommit?: string
     headCommit?: string
+    targetBranch?: string
     spend?: Goal['spend']
     reason?: string
     landing?: Partial<GoalLanding>
@@ -146,7 +147,8 @@ export const progressGoal = async (
   const add = change.spend ?? { tokens: 0, costUsd: 0, seconds: 0 }
   await db.query(sql`
     update goal set base_commit = coalesce(${change.baseCommit ?? null}, base_commit),
-      head_commit = coalesce(${change.headCommit ?? null}, head_commit), landing = landing || ${json(change.landing ?? {})}::jsonb,
+      head_commit = coalesce(${change.headCommit ?? null}, head_commit),
+      target_branch = coalesce(${change.targetBranch ?? null}, target_branch), landing = landing || ${json(change.landing ?? {})}::jsonb,
       reason = coalesce(${change.reason ?? null}, reason), changed_at = unstuck_now(),
       spend = jsonb_build_object(
         'tokens', (spend->>'tokens')::float8 + ${add.tokens}::float8,

@@ -147,7 +147,7 @@ describe('the example of `unstuck status` in README', () => {
     goals: [
       {
         ...{ id: 'g-4k2m9xqa', title: 'Speed up the parser', state: 'active', reason: '', stillFailing: [] },
-        ...{ mergeCommand: null, targetBranch: 'main', tasks: tasks.map(viewOf) },
+        ...{ mergeCommand: null, partCommand: null, targetBranch: 'main', tasks: tasks.map(viewOf) },
       },
     ],
   }

@@ -266,7 +266,7 @@ describe('a goal that was started on no branch', () => {
     const scene = await open()
     git(scene.root, 'checkout', '-q', '--detach')
     const goal = await readyGoal(scene)
-    expect(await commandOf(scene, goal)).toBe(`git merge --ff-only ${branchOf(goal)}`)
+    expect(await commandOf(scene, goal)).toBe(`unstuck land ${goal} --into <branch>`)
     // So that nobody brings it back before it was looked for.
     writeFileSync(join(scene.root, '.git', 'refs', 'heads', 'unstuck', 'goal', `${goal}.lock`), '')
     rmSync(join(scene.root, '.git', 'refs', 'heads', 'unstuck', 'goal', goal))

@@ -28,6 +28,8 @@ export const goalSchemaFields = {
   judge: z.enum(judgeModes).nullable(),
   landing: z.strictObject({
     ...{ asked: z.boolean(), outdated: z.boolean(), unverified: z.boolean(), sentBack: z.boolean(), tries: count },
+    part: z.boolean().exactOptional(),
+    partHead: text.exactOptional(),
     refused: z.strictObject({ reason: text, detail: text, paths: names }).nullable(),
     broken: z
       .strictObject({

@@ -59,6 +59,7 @@ export const goalViewSchema = z.strictObject({
   /** Checks that failed before its work and still fail. */
   stillFailing,
   mergeCommand: text.nullable(),
+  partCommand: text.nullable(),
 })
 export type GoalView = z.infer<typeof goalViewSchema>
 

@@ -11,7 +11,7 @@ import { followGoal, type FollowGoalOptions } from './follow.ts'
 import type { LimitWait } from './limit-wait.ts'
 
 /** What a shell reports for a program that SIGINT ended. */
-const interrupted = 130
+export const interrupted = 130
 
 /** Refusals that mean a conflict with the target branch. Others, such as a checkout that is not clean, a person can resolve at once. */
 const conflicts = new Set(['conflict', 'outrun'])

@@ -1,14 +1,16 @@
 /** The work of `unstuck land`: requests the landing, then follows the goal until it has landed or a person is needed. */
 import type { DiffView, Goal, GoalView, Metrics } from '../../api/contract.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, exitCodes } from '../../errors.ts'
+import { sentenceOf } from '../../runtime/people/event-sentences.ts'
 import type { JsonOption } from '../command-options.ts'
 import { spelledOut } from '../diff-lines.ts'
 import type { Client } from '../engine/client.ts'
-import { connectToExisting } from '../engine/connect.ts'
-import { printLine } from '../io.ts'
+import { connect, connectToExisting } from '../engine/connect.ts'
+import { followEvents } from '../engine/follow-events.ts'
+import { printJson, printLine } from '../io.ts'
 import { safe } from '../render.ts'
 import type { Live } from '../live/live.ts'
-import { followToEnd } from './end.ts'
+import { followToEnd, interrupted } from './end.ts'
 
 /** The parts of a patch about these files. */
 const hunksOf = (patch: string, files: readonly string[]): string =>
@@ -28,12 +30,40 @@ const showExpectations = async ({ io }: Live, client: Client, { tasks }: GoalVie
   }
 }
 
-export const landGoalCommand = async (live: Live, id: string, options: JsonOption): Promise<number> => {
+export interface LandOptions extends JsonOption {
+  done?: boolean
+  into?: string
+}
+
+/** Shows the events of the goal until its finished part has landed or a person is needed; the rest of the goal goes on. */
+const followPart = async (
+  live: Live,
+  client: Client,
+  { id, after, json }: { id: string; after: number; json: boolean },
+): Promise<number> => {
+  const { io } = live
+  const reconnect = async (): Promise<Client> => (await connect(io, { start: true })).client
+  for await (const batch of followEvents({ first: client, goal: id, after, signal: io.signal, reconnect })) {
+    for (const event of batch) {
+      if (json) printJson(io, event)
+      else if (event.type.startsWith('goal.')) printLine(io, safe(sentenceOf(event)))
+      if (event.type === 'goal.part_landed') return exitCodes.ok
+      if (event.type === 'goal.not_landed') return exitCodes.needsPerson
+    }
+  }
+  return interrupted
+}
+
+export const landGoalCommand = async (live: Live, id: string, options: LandOptions): Promise<number> => {
   if (!/^g-[a-z0-9]+$/.test(id))
     throw new AppError('USAGE', `"${id}" is not the id of a goal (g-…); "unstuck status" lists the goals`)
   const client = await connectToExisting(live.io, live.say)
   const { events } = await client.get<Metrics>('/metrics')
   if (options.json !== true) await showExpectations(live, client, await client.get<GoalView>(`/goals/${id}`))
-  const goal = await client.post<Goal>(`/goals/${id}/land`)
+  const { done, into } = options
+  const order = { ...(done === undefined ? {} : { done }), ...(into === undefined ? {} : { into }) }
+  const goal = await client.post<Goal>(`/goals/${id}/land`, order)
+  if (goal.landing.part === true && goal.state !== 'ready')
+    return followPart(live, client, { id, after: events.last, json: options.json ?? false })
   return followToEnd(live, client, goal, { json: options.json ?? false, after: events.last })
 }

@@ -15,33 +15,12 @@ import { isClaim, labels, type ClaimLabel, type Label } from './labels.ts'
 import { reordered } from '../command/order.ts'
 import { classify, type Classification } from './classify.ts'
 import { testCauseOf } from './test-cause.ts'
-import { isFooter, isWarning, outputLines, stripColours } from './output-lines.ts'
+import { outputLines } from './output-lines.ts'
+import { cannotRun, compared, endOf, isCannotRun, lastLine, printed } from './check-text.ts'
 
 const verification = { rung: 4 } as const
 
 type CheckFinding = Extract<Finding, { facts: CheckFacts }>
-
-const frame = /^\s*at .*:\d+:\d+\)?$|^\s*File ".*", line \d+|^Node\.js v\d/
-
-/**
- * The last line of stderr (or of stdout, if stderr is empty) that may name the cause, without colours: not a stack frame, nor a
- * line that only says that the command failed. The run's log has the whole output.
- */
-const lastLine = (check: ObservedCheck): string => {
-  const text = check.stderr.trim() === '' ? check.stdout : check.stderr
-  const lines = stripColours(text)
-    .split(/\r?\n/)
-    .filter((line) => line.trim() !== '')
-  const last = lines.findLast((line) => !frame.test(line) && !isFooter(line) && !isWarning(line)) ?? lines.at(-1)
-  return (last ?? '').slice(0, 300)
-}
-
-const endOf = (check: ObservedCheck): string =>
-  check.signal === null ? `exit ${check.exitCode}` : `signal ${check.signal}`
-
-/** The result of the same command on the base commit, for the person who reads the evidence. */
-const compared = ({ baseline }: ObservedCheck, line?: string): string =>
-  baseline === undefined ? '' : `; ${baseline.detail.replace(` (${line ?? ''})`, ', for the same reason')}`
 
 /** Whether the command fails in the same way on the base commit, so the work is not the cause. */
 const failsAlikeOnBase = ({ baseline }: ObservedCheck, label: string): boolean => baseline?.label === label
@@ -71,11 +50,6 @@ const askable = (check: ObservedCheck, label: string): { askable?: true } =>
 
 /** For a missing script or target: the last check may be dropped if only documentation changed. */
 const without = ({ needsNone }: ObservedCheck): { needsNone?: true } => (needsNone === undefined ? {} : { needsNone })
-
-/** The prefix of evidence that no check was possible, which is not a failure of a check. */
-const cannotRun = (text: string): string => `cannot run here: ${text}`
-
-const isCannotRun = (evidence: string): boolean => evidence.startsWith(cannotRun(''))
 
 const narrowed = (check: ObservedCheck, label: string): { narrowed?: string } =>
   check.narrowed === undefined || check.mustRun === true || !failsAlikeOnBase(check, label)
@@ -199,9 +173,6 @@ const outage = (check: ObservedCheck, found: Classification, machine: Machine): 
 
 const ended = (check: ObservedCheck, label: Label, line: string): string =>
   neverStarted(check, label) ? cannotRun(printed(check, line)) : printed(check, line)
-
-const printed = (check: ObservedCheck, line: string): string =>
-  `${check.command}: ${endOf(check)}${lastLine(check) === '' ? '' : `, ${line}`}${compared(check, line)}`
 
 /** A base commit on which the check could not be run says nothing. */
 const failsOnBaseToo = ({ baseline }: ObservedCheck): boolean =>

@@ -28,6 +28,7 @@ import {
   type TargetPolls,
   type ReadTip,
 } from '../landing/land-goal.ts'
+import { tryLandPart } from '../landing/land-part.ts'
 import { refuseLanding } from '../landing/refused-landing.ts'
 import { needsVerification } from '../landing/goal-verify.ts'
 import { acceptedFailuresText } from '../landing/accepted-failures.ts'
@@ -155,20 +156,30 @@ const allWaitForPeople = (waiting: readonly Task[], tasks: readonly Task[]): boo
 }
 
 const finishGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<void> => {
+  // Only an active goal is rebased and verified, so it stays active until what is done has landed.
+  if (goal.landing.part === true) return
   const waiting = tasks.filter((task) => task.status !== 'done' && task.status !== 'cancelled')
   if (waiting.length === 0) return endGoal(context, goal, tasks)
   if (!allWaitForPeople(waiting, tasks)) return
   await moveAsRead(context, goal, tasks, ['only_questions_left', 'every remaining task waits for your answer'])
 }
 
+/** The goal after its finished part has landed, or has been set to be rebased, on a person's order. */
+const withoutPart = async (context: Context, goal: Goal, tipOf: ReadTip): Promise<Goal> => {
+  if (goal.landing.part !== true || goal.state === 'ready') return goal
+  await tryLandPart(context, goal, await listTasks(context.db, goal.id), tipOf)
+  return (await getGoal(context.db, goal.id)) ?? goal
+}
+
 const advanceGoal = async (
   context: Context,
-  goal: Goal,
+  found: Goal,
   given: { poll: TargetPoll; tipOf: ReadTip },
 ): Promise<void> => {
   const { poll, tipOf } = given
   // Until the branch is restored, nothing that is read from it can be trusted.
-  if (goal.landing.broken !== null) return
+  if (found.landing.broken !== null) return
+  const goal = await withoutPart(context, found, tipOf)
   if (goal.state === 'ready' && isPollDue(context, poll, goal)) await tryLand(context, goal, poll, tipOf)
   if (goal.state !== 'active') return
   const tasks = await listTasks(context.db, goal.id)

@@ -1,13 +1,11 @@
 /** Texts for people about the goal branch: the command that lands it, and whether something moved it. */
 import type { Goal } from '../../domain/goal.ts'
+import type { Task } from '../../domain/task.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
 
-/**
- * The command that lands a ready goal on the user's branch; for a goal without a target, on the branch that is checked
- * out.
- */
+/** The command that lands a ready goal on the user's branch; a goal that was started on no branch has to be told which. */
 export const landCommand = (goal: Pick<Goal, 'id' | 'targetBranch'>): string =>
-  goal.targetBranch === null ? `git merge --ff-only ${goalBranch(goal.id)}` : `unstuck land ${goal.id}`
+  goal.targetBranch === null ? `unstuck land ${goal.id} --into <branch>` : `unstuck land ${goal.id}`
 
 /** Reads which goal branches exist. Called only where a text may name a branch. */
 export type FindBranches = () => Promise<ReadonlySet<string>>
@@ -27,6 +25,16 @@ export const usableLandCommand = (
   goal: Pick<Goal, 'id' | 'targetBranch'>,
   present: ReadonlySet<string>,
 ): string | null => (goal.targetBranch !== null || present.has(goalRef(goal.id)) ? landCommand(goal) : null)
+
+const stuckStates = new Set<Goal['state']>(['awaiting_human', 'paused', 'failed', 'cancelled'])
+
+/** The command that lands what is done of a goal that does not go on by itself; null where nothing is done that has not landed. */
+export const partCommand = (goal: Goal, tasks: readonly Pick<Task, 'status'>[]): string | null => {
+  if (!stuckStates.has(goal.state) || goal.repoMode === 'direct' || goal.landing.part === true) return null
+  if (goal.headCommit === null || goal.headCommit === goal.baseCommit || goal.headCommit === goal.landing.partHead)
+    return null
+  return tasks.some(({ status }) => status === 'done') ? `${landCommand(goal)} --done` : null
+}
 
 /** Shown instead of the command. */
 export const missingBranchText = ({ id }: Pick<Goal, 'id'>): string =>

@@ -136,9 +136,11 @@ const notReady = async (context: Context, goal: Goal, evidence: Evidence): Promi
   return false
 }
 
-/** All tasks have ended, and the goal branch has a base on which its checks have not run. */
+/** All tasks have ended, or what is done is to land without the rest, and the goal branch has a base on which its checks have not run. */
 export const needsVerification = (goal: Goal, tasks: readonly Task[]): boolean =>
-  goal.landing.unverified && goal.landing.refused === null && tasks.every(({ status }) => taskEnded(status))
+  goal.landing.unverified &&
+  goal.landing.refused === null &&
+  (goal.landing.part === true || tasks.every(({ status }) => taskEnded(status)))
 
 /**
  * Runs the checks of the goal on its new base. True = work was taken off the branch, so the goal has to be rebased

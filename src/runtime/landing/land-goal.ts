@@ -55,9 +55,9 @@ export const targetPollOf = (polls: TargetPolls, goal: Goal): TargetPoll => {
   return poll
 }
 
-type Ready = Goal & { headCommit: string; targetBranch: string }
+export type Ready = Goal & { headCommit: string; targetBranch: string }
 
-const hasTarget = (goal: Goal): goal is Ready => goal.headCommit !== null && goal.targetBranch !== null
+export const hasTarget = (goal: Goal): goal is Ready => goal.headCommit !== null && goal.targetBranch !== null
 
 const isLanded = async (context: Context, goal: Ready, poll: TargetPoll, tipOf: ReadTip): Promise<boolean> => {
   if (goal.repoMode === 'remote') return isOnTarget(context, goal)
@@ -72,7 +72,7 @@ const isLanded = async (context: Context, goal: Ready, poll: TargetPoll, tipOf: 
  * Turns a git failure into a refusal with its text. Thrown, it would end the pass for every other goal and reach no
  * person.
  */
-const tryForward = async (context: Context, branch: string, to: string): Promise<FastForward> => {
+export const tryForward = async (context: Context, branch: string, to: string): Promise<FastForward> => {
   // Outside the try: losing the leadership is no refusal of git, and must end the pass.
   await confirmLeadership(context.db)
   try {
@@ -102,7 +102,7 @@ const reopen = async (context: Context, goal: Ready): Promise<void> => {
   context.wake()
 }
 
-const targetTip = async (context: Context, goal: Ready, tipOf: ReadTip): Promise<string | null> =>
+export const targetTip = async (context: Context, goal: Ready, tipOf: ReadTip): Promise<string | null> =>
   goal.repoMode === 'remote' ? remoteTargetTip(context, goal) : tipOf(goal.targetBranch)
 
 /**
@@ -151,7 +151,7 @@ const landGoal = async (context: Context, goal: Ready, poll: TargetPoll, tipOf: 
  * Skips the goal while its remote is unreachable or denies access. Thrown, the error would end the pass for every
  * other goal.
  */
-const unlessUnreachable = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
+export const unlessUnreachable = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
   try {
     return await work()
   } catch (error) {

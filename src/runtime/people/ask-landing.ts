@@ -1,30 +1,86 @@
 /** A person has a goal land: `unstuck land`. */
 import type { Goal } from '../../domain/goal.ts'
 import { AppError } from '../../errors.ts'
+import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
-import { progressGoal } from '../../store/goal.ts'
+import { moveGoal, progressGoal } from '../../store/goal.ts'
+import { listMerges } from '../../store/merge.ts'
+import { listTasks } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
 import { findBranches, missingBranchText, landCommand, usableLandCommand } from '../landing/goal-branch.ts'
 import { goalNamed } from './commands.ts'
 
-/** Requests the landing of a ready goal, also if `autoMerge` is off. The engine lands it and stores the result with the goal. */
-export const landGoal = async (context: Context, id: string): Promise<Goal> => {
+/** States of a goal in which some of its tasks can be done and others not. */
+const unfinished = new Set<Goal['state']>(['active', 'paused', 'awaiting_human', 'failed', 'cancelled'])
+
+const hasEnded = ({ state }: Goal): boolean => state === 'failed' || state === 'cancelled'
+
+/** How many tasks of the goal have work on its branch. */
+const landableTasks = async (db: Queryable, goalId: string): Promise<number> => {
+  const merged = new Set((await listMerges(db, { goalId, state: 'merged' })).map(({ taskId }) => taskId))
+  return (await listTasks(db, goalId)).filter(({ id, status }) => status === 'done' && merged.has(id)).length
+}
+
+const requireLandable = async (tx: Queryable, goal: Goal, done: boolean): Promise<void> => {
+  if (goal.state === 'ready') return
+  const finished = unfinished.has(goal.state) && goal.repoMode !== 'direct' ? await landableTasks(tx, goal.id) : 0
+  if (done && finished > 0) return
+  const way =
+    finished === 0
+      ? ''
+      : `; to land ${finished === 1 ? 'the task that is' : `the ${finished} tasks that are`} done: unstuck land ${goal.id} --done`
+  throw new AppError(
+    'ILLEGAL',
+    done
+      ? `goal ${goal.id} is ${goal.state}, and no work of it is done that could land; "unstuck status" shows what it waits for`
+      : `goal ${goal.id} is ${goal.state}, and only a ready goal can land as a whole; "unstuck status" shows what it waits for${way}`,
+  )
+}
+
+const intoBranch = async ({ ports, repository }: Context, goal: Goal, branch: string): Promise<string> => {
+  if (goal.repoMode !== 'local')
+    throw new AppError(
+      'USAGE',
+      `--into applies to goals with a branch of their own in this repository, and goal ${goal.id} has none`,
+    )
+  if ((await ports.git.readRef(repository, `refs/heads/${branch}`)) === null)
+    throw new AppError('USAGE', `--into: there is no branch ${branch} in this repository; "git branch" lists them`)
+  return branch
+}
+
+/**
+ * Requests the landing of a ready goal, also if `autoMerge` is off; with `done`, of what is done of an unfinished one. The engine lands it
+ * and stores the result with the goal.
+ */
+export const landGoal = async (
+  context: Context,
+  id: string,
+  { done = false, into }: { done?: boolean; into?: string } = {},
+): Promise<Goal> => {
   const present = await findBranches(context)()
+  const found = await goalNamed(context.db, id)
+  const chosen = into === undefined ? undefined : await intoBranch(context, found, into)
   await context.db.transaction(async (tx) => {
     const goal = await goalNamed(tx, id)
     if (goal.state === 'done') return
-    if (goal.state !== 'ready')
+    await requireLandable(tx, goal, done)
+    const branch = chosen ?? goal.targetBranch
+    if (branch === null)
       throw new AppError(
         'ILLEGAL',
-        `goal ${id} is ${goal.state}, and only a ready goal can land; "unstuck status" shows what it waits for`,
+        `goal ${id} was started on no branch (HEAD was detached); name the branch that is to have it: ${usableLandCommand(goal, present) ?? missingBranchText(goal)}`,
       )
-    if (goal.targetBranch === null)
-      throw new AppError(
-        'ILLEGAL',
-        `goal ${id} was started on no branch (HEAD was detached); check out the branch that is to have it, then: ${usableLandCommand(goal, present) ?? missingBranchText(goal)}`,
-      )
-    await progressGoal(tx, id, { reason: landCommand(goal), landing: { asked: true, tries: 0, refused: null } })
-    await appendEvent(tx, { type: 'goal.landing_asked', goalId: id, payload: { branch: goal.targetBranch } })
+    const target = chosen === undefined ? {} : { targetBranch: chosen }
+    if (goal.state === 'ready')
+      await progressGoal(tx, id, {
+        ...{ ...target, reason: landCommand({ ...goal, ...target }) },
+        landing: { asked: true, tries: 0, refused: null },
+      })
+    else {
+      if (hasEnded(goal)) mustSucceed(await moveGoal(tx, goal, 'landed_in_part', 'what is done of it is to land'))
+      await progressGoal(tx, id, { ...target, landing: { part: true, refused: null } })
+    }
+    await appendEvent(tx, { type: 'goal.landing_asked', goalId: id, payload: { branch } })
   })
   context.wake()
   return goalNamed(context.db, id)

@@ -61,6 +61,11 @@ export const goalEvents: EventTypes = {
     meaning: 'a person requested the landing of a ready goal',
     sentence: (p) => `a person requested the landing on ${payloadText(p, 'branch')}`,
   },
+  'goal.part_landed': {
+    meaning: "what is done of an unfinished goal is on the user's branch",
+    sentence: (p) =>
+      `${counted(p, 'done', 'finished task')} landed on ${payloadText(p, 'branch')}; ${counted(p, 'left', 'task')} of the goal ${p.left === 1 ? 'is' : 'are'} not done yet`,
+  },
   'goal.began_again': {
     meaning: 'the goal branch was lost; the goal starts again on the present tip of its target',
     sentence: (p) => `the goal started again: ${counted(p, 'tasks', 'task')} must be done again`,

@@ -34,7 +34,13 @@ import { waitsForAutoFix } from '../../domain/rework.ts'
 import { stateOf, type Task } from '../../domain/task.ts'
 import type { CommandLists } from '../../recovery/proposal/match.ts'
 import { suggestedCommands } from '../../recovery/proposal/suggestions.ts'
-import { findBranches, missingBranchText, usableLandCommand, type FindBranches } from '../landing/goal-branch.ts'
+import {
+  findBranches,
+  missingBranchText,
+  partCommand,
+  usableLandCommand,
+  type FindBranches,
+} from '../landing/goal-branch.ts'
 import { configuredChannels } from '../../domain/notification.ts'
 import { goalBranch, type Context } from '../core/context.ts'
 import { failingTargets } from './failing-targets.ts'
@@ -203,6 +209,7 @@ const goalViews = async (db: Queryable, goals: Goal[], shared: Shared, options: 
     })),
     stillFailing: preexistingFailuresOfGoal(allRunsOf(goal.id), mergesOf(goal.id)),
     ...landingOf(goal),
+    partCommand: partCommand(goal, tasksOf(goal.id)),
   }))
 }
 

@@ -1,0 +1,33 @@
+/** How a failed check is told: its command, how it ended, the line that may name the cause, and the result on the base commit. */
+import type { ObservedCheck } from '../evidence.ts'
+import { isFooter, isWarning, stripColours } from './output-lines.ts'
+
+const frame = /^\s*at .*:\d+:\d+\)?$|^\s*File ".*", line \d+|^Node\.js v\d/
+
+/**
+ * The last line of stderr (or of stdout, if stderr is empty) that may name the cause, without colours: not a stack frame, nor a
+ * line that only says that the command failed. The run's log has the whole output.
+ */
+export const lastLine = (check: ObservedCheck): string => {
+  const text = check.stderr.trim() === '' ? check.stdout : check.stderr
+  const lines = stripColours(text)
+    .split(/\r?\n/)
+    .filter((line) => line.trim() !== '')
+  const last = lines.findLast((line) => !frame.test(line) && !isFooter(line) && !isWarning(line)) ?? lines.at(-1)
+  return (last ?? '').slice(0, 300)
+}
+
+export const endOf = (check: ObservedCheck): string =>
+  check.signal === null ? `exit ${check.exitCode}` : `signal ${check.signal}`
+
+/** The result of the same command on the base commit, for the person who reads the evidence. */
+export const compared = ({ baseline }: ObservedCheck, line?: string): string =>
+  baseline === undefined ? '' : `; ${baseline.detail.replace(` (${line ?? ''})`, ', for the same reason')}`
+
+/** The prefix of evidence that no check was possible, which is not a failure of a check. */
+export const cannotRun = (text: string): string => `cannot run here: ${text}`
+
+export const isCannotRun = (evidence: string): boolean => evidence.startsWith(cannotRun(''))
+
+export const printed = (check: ObservedCheck, line: string): string =>
+  `${check.command}: ${endOf(check)}${lastLine(check) === '' ? '' : `, ${line}`}${compared(check, line)}`
