@@ -28,8 +28,7 @@ export const goalSchemaFields = {
   judge: z.enum(judgeModes).nullable(),
   landing: z.strictObject({
     ...{ asked: z.boolean(), outdated: z.boolean(), unverified: z.boolean(), sentBack: z.boolean(), tries: count },
-    part: z.boolean().exactOptional(),
-    partHead: text.exactOptional(),
+    ...{ part: z.boolean().exactOptional(), partHead: text.exactOptional() },
     refused: z.strictObject({ reason: text, detail: text, paths: names }).nullable(),
     broken: z
       .strictObject({
@@ -336,9 +335,7 @@ export const eventSchema = z.strictObject({
   timestamp: time,
   at: time,
   type: text,
-  goalId: text.nullable(),
-  taskId: text.nullable(),
-  runId: text.nullable(),
+  ...{ goalId: text.nullable(), taskId: text.nullable(), runId: text.nullable() },
   payload: z.record(text, z.unknown()),
 })
 export type EventView = z.infer<typeof eventSchema>

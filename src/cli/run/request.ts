@@ -162,7 +162,9 @@ export const goalCheckLines = (
 ): string[] => [
   ...new Set(goal.tasks.map((task) => checksInCheckout(realFiles, repository.root, task))),
   ...(goal.autoMerge && goal.targetBranch === null && goal.repoMode === 'local'
-    ? [`HEAD is detached, so there is no branch to land on: the work will wait on unstuck/goal/${goal.id}, for: unstuck land ${goal.id} --into <branch>`]
+    ? [
+        `HEAD is detached, so there is no branch to land on: the work will wait on unstuck/goal/${goal.id}, for: unstuck land ${goal.id} --into <branch>`,
+      ]
     : []),
 ]
 
