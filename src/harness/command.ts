@@ -5,6 +5,7 @@
 import { AppError } from '../errors.ts'
 import { limitOf } from '../recovery/limit.ts'
 import type { AgentExit, Driver, LaunchLine, LaunchRequest, Transcript, ReportedError, Conclusion } from './driver.ts'
+import { objectAt, parseLine, textAt } from './json-line.ts'
 import type { ParsedLine } from './transcript.ts'
 import { cut, cutText, emptyTranscript, endOf, exitError, hasFailingExit, withLine, withStderr } from './transcript.ts'
 
@@ -60,8 +61,27 @@ const saidBy = ({ stderrTail, stdoutTail = [] }: Transcript): ReportedError | un
   )
 }
 
+/**
+ * The error of an agent CLI that prints JSON lines and ends with 0 whatever happened. Only the last line counts, only as an object with the
+ * type of an event, and only its own fields: anything else is the model's text.
+ */
+const finalError = ({ stdoutTail = [] }: Transcript): ReportedError | undefined => {
+  const event = parseLine(stdoutTail.at(-1) ?? '')
+  const type = textAt(event, 'type') ?? ''
+  if (event === undefined || type === '') return undefined
+  const says = textAt(event, 'error') ?? textAt(objectAt(event, 'error'), 'message')
+  const isResultOfError =
+    type === 'result' && (/^error/.test(textAt(event, 'subtype') ?? textAt(event, 'status') ?? '') || Boolean(says))
+  if (event.is_error !== true && !/^(?:error|turn\.failed)$/.test(type) && !isResultOfError) return undefined
+  const text = says ?? textAt(event, 'result') ?? textAt(event, 'message') ?? 'its last event tells an error'
+  return { source: 'event', text: cutText(text) }
+}
+
 const settle = (reading: Transcript, exit: AgentExit): Conclusion => {
-  if (exit.code === 0 && exit.stopCause === undefined) return { ok: true, text: reading.lastText }
+  if (exit.code === 0 && exit.stopCause === undefined) {
+    const error = finalError(reading)
+    return error === undefined ? { ok: true, text: reading.lastText } : { ok: false, fatal: true, error }
+  }
   // EX_TEMPFAIL of sysexits.h: the program asks to be tried again, so no text has to be examined.
   if (exit.code === 75 && exit.stopCause === undefined) {
     const text = cutText(reading.stderrTail.at(-1) ?? 'the command asks to be tried again later (exit status 75)')

@@ -35,6 +35,15 @@ describe('a limit', () => {
     ['You’ve reached your usage limit. Try again in 6m0s.', 'quota', '2026-11-21T21:19:40.000Z'],
     ['Your quota will reset after 23h59m12s.', 'quota', '2026-11-22T21:12:52.000Z'],
     [
+      'Error: API error (attempt 3): weekly rate limit reached, resets in 2h39m52s',
+      'quota',
+      '2026-11-21T23:53:32.000Z',
+    ],
+    ['resets in 2h39m52s', 'quota', '2026-11-21T23:53:32.000Z'],
+    ['Limit reached · resets 9pm', 'quota', '2026-11-22T20:01:00.000Z'],
+    ['LLM error - usage limit hit; try again in 45 minutes', 'quota', '2026-11-21T21:58:40.000Z'],
+    ['Your weekly limit will reset in 3 days', 'quota', '2026-11-24T21:13:40.000Z'],
+    [
       'Rate limit reached for gpt-5 on tokens per min. Please try again in 20s.',
       'rate limit',
       '2026-11-21T21:14:00.000Z',
@@ -45,6 +54,16 @@ describe('a limit', () => {
       expect(limit).toMatchObject({ kind, evidence: text })
       expect(limit?.reset?.resetAt.toISOString()).toBe(at)
     }
+  })
+
+  it.each([
+    'weekly rate limit',
+    'out of credits',
+    'insufficient balance',
+    'ERROR: Retry 2/5 failed: 429 Too Many Requests',
+  ])('in words alone, without a time: %s', (text) => {
+    const limit = limitOf(failure({ source: 'stderr', text }))
+    expect([limit?.kind, limit?.reset]).toEqual([text.includes('429') ? 'rate limit' : 'quota', undefined])
   })
 
   it('a connection that broke is distinguished from one that was never established', () => {
@@ -87,6 +106,7 @@ describe('no limit', () => {
   const quoted = 'Rate limit reached for gpt-5'
   it.each<[string, Partial<ReportedFailure>]>([
     ['is a sentence in the middle of a line', { text: `the docs say: ${quoted}` }],
+    ['is a label of a comparison', { source: 'stderr', text: `The test expects: ${quoted}` }],
     ['is a later line of an error field, which may quote anything', { text: `it failed\n${quoted}` }],
     ['is an early line of standard error', { source: 'stderr', text: [quoted, 1, 2, 3, 4, 5].join('\n') }],
     ['is the way it ended', { source: 'exit', type: 'bad_exit', text: quoted }],

@@ -25,13 +25,16 @@ const openings: readonly RegExp[] = [
   /^\[cause\]: /,
   // How Node prints an error with fields.
   /^\[(?=[A-Z]\w{0,60}Error: )/,
-  /^\[?API Error: ?/,
+  /^\[?API Error(?: \([^()]{1,40}\))?: ?/i,
+  /^(?:attempt|try|retry) #?\d{1,4}(?:(?: ?\/ ?| of )\d{1,4})?(?: failed)?(?:: ?| - )/i,
+  /^\((?:attempt|try|retry) #?\d{1,4}(?:(?: ?\/ ?| of )\d{1,4})?\):? /i,
   /^[A-Za-z]{2,40}Exception - /,
   /^(?:request|call|api call|completion|llm call) failed(?: after \d+ (?:retries|attempts))?(?:: ?| - )/i,
   /^(?:[a-z][\w-]{0,30}(?: error|: error| failed)): /i,
   // The name of a program or a logger, but not the labels of a comparison.
   /^(?!(?:actual|expected|got|message|name|received|reason|says|value): )[a-z][\w-]{1,20}: /,
   /^[a-z]\w{0,30}(?:\.\w{1,30}){0,4} - /,
+  /^(?:[a-z][\w-]{0,30} ){1,3}(?:error|failed|said|returned|responded|reported)(?: \([^()]{1,40}\))?(?:: | - )/i,
   /^(?:Get|Post) "[^"]{1,200}": /,
 ]
 

@@ -212,6 +212,24 @@ describe('innocent output', () => {
     expect(settled.ok || settled.error.type).toBeUndefined()
   })
 
+  it.each<[string, string[], string | undefined]>([
+    ['an event of an error', ['{"type":"error","error":{"message":"out of credits"}}'], 'out of credits'],
+    [
+      'a result that is one',
+      ['working', '{"type":"result","is_error":true,"result":"weekly rate limit"}'],
+      'weekly rate limit',
+    ],
+    ['a result of an error kind', ['{"type":"result","subtype":"error_max_turns"}'], 'its last event tells an error'],
+    ['a result that went well', ['{"type":"result","is_error":false,"result":"done"}'], undefined],
+    ['an error that was followed by more', ['{"type":"error","message":"x"}', 'all good now'], undefined],
+    ['a file that it printed', ['{"error":"not an event"}'], undefined],
+    ['words', ['error: out of credits'], undefined],
+  ])('a plain command that ends with 0 and %s', (_what, texts, error) => {
+    const lines = texts.map((text): Line => ({ stream: 'stdout', text }))
+    const settled = command.conclude(replay(command, lines).reading, { code: 0, signal: null })
+    expect(settled.ok ? undefined : settled.error.text).toBe(error)
+  })
+
   it('a line of 1 MiB and a list without end stay bounded', () => {
     const text = 'x'.repeat(1024 * 1024)
     const event = JSON.stringify({ type: 'assistant', message: { content: [{ type: 'text', text }] } })

@@ -110,7 +110,8 @@ describe('no false alarm', () => {
   )
 
   it('a plain command may print every trigger phrase and end well, or be ended', () => {
-    for (const text of triggerPhrases)
+    // Events with which an agent CLI ends are its own words, whatever its status.
+    for (const text of triggerPhrases.filter((phrase) => !/^\{"type":"(?:error|turn\.failed|result)"/.test(phrase)))
       for (const stream of ['stdout', 'stderr'] as const)
         for (const exit of [
           well,
