@@ -90,6 +90,8 @@ export const goalRequest = z
       repoMode: z.enum(repoModes),
       allowedDirs: z.array(path.startsWith('/')).max(100),
       harness: string.max(64).nullable(),
+      /** The linked worktree whose branch the goal starts from and lands on. Absent = the folder of the engine. */
+      worktree: path.startsWith('/').exactOptional(),
       /** `loop`: tasks that name no kind are of kind `loop`. */
       strategy: z.enum(['tasks', 'loop']).exactOptional(),
       /** Absent = as the owner's configuration says. */

@@ -21,7 +21,7 @@ import { openStore, orClose } from '../store/open.ts'
 import { configuredDatabase } from '../store/postgres-location.ts'
 import { mirrorRoot, openRemote } from '../workspace/remote.ts'
 import { remoteFromEnvironment } from '../workspace/remote-url.ts'
-import { openRepository } from '../workspace/repository.ts'
+import { mainWorktree, openRepository } from '../workspace/repository.ts'
 import { openShadow } from '../workspace/shadow.ts'
 import type { Repository } from '../workspace/repository-types.ts'
 import { openAnswerLinks } from './answer-link.ts'
@@ -61,7 +61,7 @@ interface Signals {
 const openPlace = async ({ root, environment, flags = {} }: EngineOptions) => {
   const address = remoteFromEnvironment(environment, root)
   if (address === undefined) {
-    const repository = await openRepository(root)
+    const repository = await mainWorktree(await openRepository(root))
     openStateDir(stateDirOf(environment, repository.id))
     return { repository, remote: undefined }
   }

@@ -116,6 +116,22 @@ export const openRepository = async (path: string): Promise<Repository> => {
   return { root, commonDir, id: repositoryId({ commonDir, root }), ...(await headOf(folder)) }
 }
 
+/**
+ * The main worktree of the repository, for a linked one: it has the owner's settings and packages, and one engine serves all worktrees. A
+ * repository without one (bare, with linked worktrees only) is returned as it is.
+ */
+export const mainWorktree = async (repository: Repository): Promise<Repository> => {
+  const { commonDir, root } = repository
+  if (commonDir === null || basename(commonDir) !== '.git' || dirname(commonDir) === root) return repository
+  try {
+    const main = await openRepository(dirname(commonDir))
+    return main.commonDir === commonDir ? main : repository
+  } catch (error) {
+    if (error instanceof AppError) return repository
+    throw error
+  }
+}
+
 /** Hash function of the repository's objects. A clone or shadow that shares objects must use the same. */
 export const objectFormatOf = async (repository: Repository): Promise<'sha1' | 'sha256'> => {
   if (repository.commonDir === null) return 'sha1'

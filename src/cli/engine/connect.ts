@@ -116,7 +116,9 @@ export const engineAt = async (stateDir: string): Promise<EngineHere | undefined
 /** The running engine of this repository, or undefined. */
 export const findEngine = async (home: Home): Promise<Client | undefined> => {
   const found = await engineAt(home.stateDir)
-  return found?.root === home.repository.root ? found.client : undefined
+  // The state folder belongs to one repository; of a bare one, the engine may have been started in another linked worktree.
+  const isHere = home.repository.commonDir !== null || found?.root === home.repository.root
+  return isHere ? found?.client : undefined
 }
 
 const lastLines = (path: string): string =>

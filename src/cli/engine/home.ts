@@ -8,11 +8,14 @@ import { hadStore } from '../../store/store-markers.ts'
 import type { Repository } from '../../workspace/repository-types.ts'
 import { remoteRepository, repositoryName } from '../../workspace/remote.ts'
 import { remoteFromEnvironment } from '../../workspace/remote-url.ts'
-import { openRepository } from '../../workspace/repository.ts'
+import { mainWorktree, openRepository } from '../../workspace/repository.ts'
 import type { Io } from '../io.ts'
 
 export interface Home {
+  /** Of a linked worktree the main one. */
   repository: Repository
+  /** The linked worktree in which the command was typed. */
+  worktree?: Repository
   stateDir: string
 }
 
@@ -27,8 +30,12 @@ export const homeOf = async (io: Io): Promise<Home> => {
   }
   const known = homes.get(io)
   if (known !== undefined) return known
-  const repository = await openRepository(io.cwd)
-  const home = { repository, stateDir: stateDirOf(io.environment, repository.id) }
+  const here = await openRepository(io.cwd)
+  const repository = await mainWorktree(here)
+  const home = {
+    ...{ repository, stateDir: stateDirOf(io.environment, repository.id) },
+    ...(repository.root === here.root ? {} : { worktree: here }),
+  }
   // A repository in which nothing was committed may get its first commit while this command runs.
   if (repository.head !== null) homes.set(io, home)
   return home

@@ -93,11 +93,18 @@ interface Given {
   config: Config
 }
 
+/** Where the goal starts and lands, if the engine works in another folder of the repository. */
+const worktreeOf = ({ repository, worktree }: Home): { worktree?: string } => {
+  const place = worktree ?? repository
+  return place.commonDir !== null && place.url === undefined ? { worktree: place.root } : {}
+}
+
 export const goalRequestOf = (io: Io, { home, input, options, config }: Given) => ({
   input,
   options: {
     autoMerge: options.merge ?? config.autoMerge,
     repoMode: modeOf(home, options, config),
+    ...worktreeOf(home),
     allowedDirs: options.allowDir.map((text) => allowedDir(io, text)),
     harness: options.harness ?? null,
     ...(options.loop === true ? { strategy: 'loop' as const } : {}),
@@ -113,7 +120,12 @@ export const goalRequestOf = (io: Io, { home, input, options, config }: Given) =
 type Request = ReturnType<typeof goalRequestOf>
 
 export const checkFolder = (home: Home, options: Request['options']): void => {
-  const { repository } = home
+  const { repository, worktree } = home
+  if (options.repoMode === 'direct' && worktree !== undefined)
+    throw new AppError(
+      'USAGE',
+      `--direct works in the main checkout of this repository, and ${worktree.root} is a linked worktree of it; run this in ${repository.root}`,
+    )
   const wide = options.repoMode === 'direct' ? whyTooWide(realFiles, repository.root) : undefined
   if (wide !== undefined)
     throw new AppError('USAGE', `--direct: ${repository.root} ${wide}; let agents work in a separate folder`)
@@ -144,12 +156,19 @@ interface Planned {
 }
 
 /** The checks of a planned task. Checks of a repository by URL are inferred later, when its commit has been fetched. */
-const checksText = (io: Io, { home: { repository }, config }: Planned, task: GoalInput['tasks'][number]): string => {
+const checksText = (
+  io: Io,
+  { home: { repository, worktree }, config }: Planned,
+  task: GoalInput['tasks'][number],
+): string => {
   if (repository.url !== undefined && task.commands.length === 0)
     return 'Checks: from the configuration, or inferred from the repository when the goal starts'
   const inferred =
     repository.url === undefined
-      ? inferredChecks(topOfFolder(realFiles, repository.root), programsOn(realFiles, io.environment.PATH))
+      ? inferredChecks(
+          topOfFolder(realFiles, (worktree ?? repository).root),
+          programsOn(realFiles, io.environment.PATH),
+        )
       : []
   const { commands, source } = firstChecks(task, config, inferred)
   return checksInCheckout(realFiles, repository.root, { commands, commandSource: source, role: task.role })

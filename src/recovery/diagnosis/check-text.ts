@@ -17,7 +17,7 @@ export const lastLine = (check: ObservedCheck): string => {
   return (last ?? '').slice(0, 300)
 }
 
-export const endOf = (check: ObservedCheck): string =>
+export const statusText = (check: ObservedCheck): string =>
   check.signal === null ? `exit ${check.exitCode}` : `signal ${check.signal}`
 
 /** The result of the same command on the base commit, for the person who reads the evidence. */
@@ -29,5 +29,5 @@ export const cannotRun = (text: string): string => `cannot run here: ${text}`
 
 export const isCannotRun = (evidence: string): boolean => evidence.startsWith(cannotRun(''))
 
-export const printed = (check: ObservedCheck, line: string): string =>
-  `${check.command}: ${endOf(check)}${lastLine(check) === '' ? '' : `, ${line}`}${compared(check, line)}`
+export const failureText = (check: ObservedCheck, line: string): string =>
+  `${check.command}: ${statusText(check)}${lastLine(check) === '' ? '' : `, ${line}`}${compared(check, line)}`

@@ -16,7 +16,7 @@ import { reordered } from '../command/order.ts'
 import { classify, type Classification } from './classify.ts'
 import { testCauseOf } from './test-cause.ts'
 import { outputLines } from './output-lines.ts'
-import { cannotRun, compared, endOf, isCannotRun, lastLine, printed } from './check-text.ts'
+import { cannotRun, compared, statusText, isCannotRun, lastLine, failureText } from './check-text.ts'
 
 const verification = { rung: 4 } as const
 
@@ -167,12 +167,12 @@ const outage = (check: ObservedCheck, found: Classification, machine: Machine): 
   failureCode: 'environment_issue',
   category: 'env',
   retryable: found.retryable,
-  evidence: printed(check, found.evidence),
+  evidence: failureText(check, found.evidence),
   facts: { ...factsOf(check), ...machine },
 })
 
 const ended = (check: ObservedCheck, label: Label, line: string): string =>
-  neverStarted(check, label) ? cannotRun(printed(check, line)) : printed(check, line)
+  neverStarted(check, label) ? cannotRun(failureText(check, line)) : failureText(check, line)
 
 /** A base commit on which the check could not be run says nothing. */
 const failsOnBaseToo = ({ baseline }: ObservedCheck): boolean =>
@@ -190,7 +190,7 @@ const withoutFiles = (check: ObservedCheck, found: Classification): CheckFinding
     failureCode: 'setup_or_bootstrap_issue',
     category: 'setup',
     retryable: true,
-    evidence: `${printed(check, found.evidence)}: ${absentText(absent)}`,
+    evidence: `${failureText(check, found.evidence)}: ${absentText(absent)}`,
     facts: {
       ...factsOf(check),
       ...(plain.length > 0
@@ -307,7 +307,7 @@ const findCause = (check: ObservedCheck): CheckFinding => {
   if (check.script?.exists === false && check.script.inBase === true)
     return brokenBy(
       check,
-      `${check.script.manifest} has no script "${check.script.name}" any more; the base commit has it (${check.command}: ${endOf(check)})`,
+      `${check.script.manifest} has no script "${check.script.name}" any more; the base commit has it (${check.command}: ${statusText(check)})`,
     )
   if (check.script !== undefined && !check.script.exists) {
     return {
@@ -317,7 +317,7 @@ const findCause = (check: ObservedCheck): CheckFinding => {
       category: 'setup',
       retryable: false,
       evidence: cannotRun(
-        `${check.script.manifest} has no script "${check.script.name}" (${check.command}: ${endOf(check)})`,
+        `${check.script.manifest} has no script "${check.script.name}" (${check.command}: ${statusText(check)})`,
       ),
       facts: { ...facts, ...droppable(check, true), ...without(check), ...replacementOf(check) },
     }

@@ -29,17 +29,19 @@ export interface GoalOptions {
   allowedDirs: string[]
   harness: string | null
   limits: Partial<Goal['limits']>
+  /** Top of the linked worktree from which the goal starts. Absent = the folder of the engine. */
+  worktree?: string
   /** `loop`: tasks that name no kind are of kind `loop`. Absent = `tasks`. */
   strategy?: 'tasks' | 'loop'
   /** How strictly the work of its tasks is judged. Absent = as the owner says. */
   judge?: JudgeMode
 }
 
-const topOf = async (context: Context, start: Start): Promise<TopOfCommit> => {
+const topOf = async (context: Context, start: Start, { worktree }: GoalOptions): Promise<TopOfCommit> => {
   // With a remote there is only a mirror here, so the commit shows what clones will contain.
   if (context.remote !== undefined && start.head !== null)
     return context.ports.git.topOfCommit(context.repository, start.head, manifestNames)
-  return topOfFolder(context.ports.files, context.repository.root)
+  return topOfFolder(context.ports.files, worktree ?? context.repository.root)
 }
 
 interface Plan {
@@ -121,7 +123,12 @@ const startOf = async (context: Context, options: GoalOptions): Promise<Start> =
     return { branch, head: commit }
   }
   if (options.repoMode === 'direct') return { branch: null, head: null }
-  const now = await context.ports.git.openRepository(context.repository.root)
+  const now = await context.ports.git.openRepository(options.worktree ?? context.repository.root)
+  if (now.commonDir !== context.repository.commonDir)
+    throw new AppError(
+      'INPUT_INVALID',
+      `worktree: ${now.root} is no worktree of ${context.repository.root}; leave it out, or name one that "git worktree list" shows`,
+    )
   if (now.commonDir === null) {
     throw new AppError(
       'NOT_A_REPOSITORY',
@@ -162,7 +169,7 @@ export const createGoal = async (context: Context, input: GoalInput, options: Go
   await checkMergeEntries(context, input)
   const start = await startOf(context, options)
   const id = context.newId('g')
-  const tasks = newTasks(context, { goalId: id, input, options, top: await topOf(context, start) })
+  const tasks = newTasks(context, { goalId: id, input, options, top: await topOf(context, start, options) })
   // The branch first: a goal without its branch could not land, while a branch without a goal does no harm.
   if (start.head !== null) {
     if (context.remote === undefined) recordOrphanBranch(context, id, start.head)
