@@ -1,7 +1,7 @@
 /** Checks mean in a clone what they mean in the owner's checkout, and work is found wherever a turn left it. */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
@@ -124,5 +124,38 @@ describe('a turn', () => {
     expect([changedIn(goal), await launchesOf(goal)]).toEqual([['made.txt'], 2])
     const problem = JSON.stringify(await scene.recoveries(goal))
     expect([problem.includes('branch one'), problem.includes('branch two')]).toEqual([true, true])
+  })
+})
+
+describe('a check that no agent can make run', () => {
+  /** Elixir is installed on few machines. */
+  const PATH = (process.env.PATH ?? '')
+    .split(delimiter)
+    .filter((folder) => !existsSync(join(folder, 'mix')))
+    .join(delimiter)
+
+  test.each([
+    [
+      'is asked about before the first launch where none of the inferred ones has its program',
+      { 'mix.exs': '' },
+      [],
+      0,
+    ],
+    [
+      'is asked about at once where it was inferred and could not run before',
+      { Makefile: 'test:\n\tno-such-program\n' },
+      [],
+      1,
+    ],
+    ['is asked about at once where its program is missing', {}, ['no-such-program'], 1],
+  ])('%s', async (_how, files, commands, launches) => {
+    scene = await openScene({ agent: working }, {}, { files, environment: { PATH } })
+    const goal = await scene.goal([{ commands }])
+    await scene.until(goal, 'awaiting_human')
+    expect([await launchesOf(goal), (await scene.runs(goal)).length]).toEqual([launches, 1])
+    const [question] = await scene.questions()
+    expect(question?.choices.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['change_check', 'cancel']))
+    await scene.post(`/escalations/${question?.id}/answer`, { choice: 'change_check', input: 'node -e 0' })
+    await scene.until(goal, 'ready')
   })
 })
