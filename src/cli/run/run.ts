@@ -12,7 +12,9 @@ import { homeOf, type Home } from '../engine/home.ts'
 import { printLine, printJson } from '../io.ts'
 import type { Live } from '../live/live.ts'
 import { safe } from '../render.ts'
+import { hadStore } from '../../store/store-markers.ts'
 import { followToEnd } from './end.ts'
+import { ownerRuleLines, readOwnerRules } from './owner-rules.ts'
 import {
   checkFolder,
   goalArgument,
@@ -66,12 +68,15 @@ const submit = async (
   home: Home,
   { request, options }: { request: object; options: RunOptions },
 ): Promise<number> => {
+  const isFirst = !hadStore(home.stateDir) && home.repository.url === undefined && home.repository.commonDir !== null
   const { client } = await connect(live.io, { start: true, say: live.say })
   live.say('sending the goal to the engine')
   const goal = await client.post<Goal>('/goals', request)
-  if (options.json !== true)
-    for (const text of goalCheckLines(home, await client.get<GoalView>(`/goals/${goal.id}`)))
+  if (options.json !== true) {
+    const rules = isFirst ? ownerRuleLines(await readOwnerRules(home.repository)) : []
+    for (const text of [...goalCheckLines(home, await client.get<GoalView>(`/goals/${goal.id}`)), ...rules])
       printLine(live.io, safe(text))
+  }
   if (options.detach !== true)
     return followToEnd(live, client, goal, {
       json: options.json ?? false,
