@@ -45,6 +45,9 @@ const personWords: Readonly<Record<string, string>> = {
 
 export const triggerText = (trigger: string): string => personWords[trigger] ?? trigger.replaceAll('_', ' ')
 
+/** Possible only with more than the state, so no message about the state promises it. */
+const conditional = new Set(['landed_in_part'])
+
 /** The row for a trigger in a state, or a message that lists what a person can do in that state. */
 export const transitionOf = (flow: Flow, from: string, trigger: string): Legal | Illegal => {
   const row = flow.rows.find((candidate) => candidate.from === from && candidate.trigger === trigger)
@@ -52,7 +55,11 @@ export const transitionOf = (flow: Flow, from: string, trigger: string): Legal |
   const rows = flow.rows.filter((candidate) => candidate.from === from)
   // The message is for a person, who cannot make the transitions of the engine.
   const open = [
-    ...new Set(rows.filter(({ owner }) => owner === 'person').map((candidate) => triggerText(candidate.trigger))),
+    ...new Set(
+      rows
+        .filter(({ owner, trigger }) => owner === 'person' && !conditional.has(trigger))
+        .map((candidate) => triggerText(candidate.trigger)),
+    ),
   ]
   const choice = open.length === 0 ? 'there is nothing that you can do in this state' : `it can be ${open.join(' or ')}`
   const isOver = open.length === 0 && flow.terminal.includes(from)

@@ -218,7 +218,7 @@ describe('cancel', () => {
       'cancelled',
       'cancelled',
     ])
-    await refused(cancelGoal(store.context, goal.id, nothingRuns), 'ILLEGAL', /cancelled cannot be cancelled/)
+    await refused(cancelGoal(store.context, goal.id, nothingRuns), 'ILLEGAL', /it has ended/)
   })
 })
 
