@@ -39,18 +39,17 @@ const outdate = async (context: Context, goal: Ready, tasks: readonly Task[]): P
     ? `${goal.targetBranch} has moved on: what is done lands when the tasks that run now have ended`
     : `${goal.targetBranch} has moved on: what is done is rebased onto it and verified there`
   const payload = { reason, base: goal.baseCommit }
-  const outdated = { type: 'goal.outdated', goalId: goal.id, payload } as const
   if (isWorking) {
     if (goal.reason === reason) return
     return context.db.transaction(async (tx) => {
       await progressGoal(tx, goal.id, { reason })
-      await appendEvent(tx, outdated)
+      await appendEvent(tx, { type: 'goal.outdated', goalId: goal.id, payload })
     })
   }
   await context.db.transaction(async (tx) => {
     if (goal.state === 'awaiting_human') mustSucceed(await moveGoal(tx, goal, 'answered', reason))
     await progressGoal(tx, goal.id, { landing: { outdated: true } })
-    if (goal.state === 'active') await appendEvent(tx, outdated)
+    if (goal.state === 'active') await appendEvent(tx, { type: 'goal.outdated', goalId: goal.id, payload })
   })
   context.at('goal-outdated')
   context.wake()
