@@ -70,8 +70,8 @@ const finalError = ({ stdoutTail = [] }: Transcript): ReportedError | undefined 
   const type = textAt(event, 'type') ?? ''
   if (event === undefined || type === '') return undefined
   const says = textAt(event, 'error') ?? textAt(objectAt(event, 'error'), 'message')
-  const isResultOfError =
-    type === 'result' && (/^error/.test(textAt(event, 'subtype') ?? textAt(event, 'status') ?? '') || Boolean(says))
+  const kinds = [textAt(event, 'subtype') ?? '', textAt(event, 'status') ?? '']
+  const isResultOfError = type === 'result' && (kinds.some((kind) => kind.startsWith('error')) || Boolean(says))
   if (event.is_error !== true && !/^(?:error|turn\.failed)$/.test(type) && !isResultOfError) return undefined
   const text = says ?? textAt(event, 'result') ?? textAt(event, 'message') ?? 'its last event tells an error'
   return { source: 'event', text: cutText(text) }
