@@ -1,6 +1,6 @@
 /** What is done of a goal lands while the rest is stuck, or after the goal was cancelled: nobody loses finished work to unfinished work. */
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
 import type { GoalView } from '../../src/api/contract.ts'
@@ -102,6 +102,23 @@ it('is not lost with a cancelled goal, on the branch of that time or on another 
   expect(on(scene, 'main', 'a.txt')).toBe('absent')
   const { tasks } = await scene.until(goal, 'failed')
   expect(tasks.map(({ status }) => status)).toEqual(['done', 'cancelled'])
+})
+
+it('is not landed where its checks fail on the newer base: it is done again, and the goal waits as before', async () => {
+  const scene = await open()
+  const tool = join(scene.top, 'tool')
+  writeFileSync(tool, '#!/bin/sh\nexit 0\n', { mode: 0o755 })
+  const goal = await scene.goal([
+    { harness: 'a', commands: [tool] },
+    { harness: 'b', commands: ['no-such-program'] },
+  ])
+  await scene.until(goal, 'awaiting_human')
+  rmSync(tool)
+  commitByHand(scene)
+  const refused = await cli(scene, 'land', goal, '--done')
+  expect([refused.exitCode, refused.stdout]).toEqual([3, expect.stringContaining('not landed')])
+  await scene.until(goal, 'awaiting_human')
+  expect(on(scene, 'main', 'a.txt')).toBe('absent')
 })
 
 it('is refused in words where nothing is done, or where a file of the user is in the way', async () => {

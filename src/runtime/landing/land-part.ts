@@ -20,13 +20,16 @@ const refusePart = (context: Context, goal: Ready, refused: LandingRefusal): Pro
     await appendEvent(tx, { type: 'goal.not_landed', goalId: goal.id, payload: { ...refused } })
   })
 
-const landed = (context: Context, goal: Ready, tasks: readonly Task[]): Promise<void> =>
-  context.db.transaction(async (tx) => {
-    const done = tasks.filter(({ status }) => status === 'done').length
+const landed = (context: Context, goal: Ready, tasks: readonly Task[]): Promise<void> => {
+  const done = tasks.filter(({ status }) => status === 'done').length
+  const detail = 'no finished work is left: it did not pass on the newer base, and is done again'
+  if (done === 0) return refusePart(context, goal, { reason: 'nothing', detail, paths: [] })
+  return context.db.transaction(async (tx) => {
     const payload = { branch: goal.targetBranch, commit: goal.headCommit, done, left: tasks.length - done }
     await progressGoal(tx, goal.id, { landing: { part: false, partHead: goal.headCommit } })
     await appendEvent(tx, { type: 'goal.part_landed', goalId: goal.id, payload })
   })
+}
 
 /** Rebased and verified by the merge queue, which does so for active goals only. Work in progress is never moved. */
 const outdate = async (context: Context, goal: Ready, tasks: readonly Task[]): Promise<void> => {
@@ -65,7 +68,11 @@ const isLandedOrAhead = async (
 }
 
 const landPart = async (context: Context, goal: Ready, tasks: readonly Task[], tipOf: ReadTip): Promise<void> => {
-  if (goal.landing.outdated || goal.landing.unverified) return
+  if (goal.landing.outdated || goal.landing.unverified) {
+    // The merge queue could not rebase or verify it, and has said why. Kept, the order would hold the goal for ever.
+    if (goal.landing.refused !== null) await progressGoal(context.db, goal.id, { landing: { part: false } })
+    return
+  }
   const tip = await targetTip(context, goal, tipOf)
   if (tip === null) {
     const detail = `the branch ${goal.targetBranch} does not exist any more`

@@ -32,6 +32,8 @@ const remedy: Record<string, string> = {
   refused: 'allow this push on the remote',
   checks: 'fix that',
   'still-failing': 'accept this',
+  nothing: 'wait until a task is done',
+  paused: 'resume the goal',
 }
 
 /** What happened and what to do, ending with the exact command. */
