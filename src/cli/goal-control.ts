@@ -121,7 +121,7 @@ export const cancelCommand = async (io: Io, id: string, options: JsonOption): Pr
   if (kindOf(id) !== 'goals' || options.json === true) return status
   const { partCommand, tasks } = await (await connectToExisting(io)).get<GoalView>(`/goals/${id}`)
   const done = tasks.filter((task) => task.status === 'done').length
-  if (partCommand !== null)
+  if (typeof partCommand === 'string')
     printLine(
       io,
       `${done === 1 ? '1 task of it is done; to land it' : `${done} tasks of it are done; to land them`}: ${partCommand}`,

@@ -86,7 +86,8 @@ const partText = (paint: Paint, { tasks, targetBranch }: GoalView, command: stri
 const landingLines = (paint: Paint, goal: GoalView): string[] => {
   if (goal.mergeCommand !== null)
     return [`  ready to land on ${safe(goal.targetBranch ?? 'a branch of yours')}: ${paint.bold(goal.mergeCommand)}`]
-  if (goal.partCommand !== null) return [partText(paint, goal, goal.partCommand)]
+  // An engine that is older than this command has no such field.
+  if (typeof goal.partCommand === 'string') return [partText(paint, goal, goal.partCommand)]
   return goal.state === 'done' && goal.targetBranch !== null
     ? [paint.good(`  landed on ${safe(goal.targetBranch)}`), ...failingTargetLine(paint, goal)]
     : []
