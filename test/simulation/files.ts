@@ -30,7 +30,8 @@ interface Below {
 }
 
 export const createFiles = ({ git, processes, wall }: Below, start: Record<string, 'dir' | { text: string }>) => {
-  const nodes = new Map<string, Node>()
+  // The program of the check that is inferred from the repository, on the engine's PATH.
+  const nodes = new Map<string, Node>([['/bin/npm', { kind: 'file', text: '' }]])
   const makeDirs = (path: string): void => {
     for (let at = path; !nodes.has(at); at = dirname(at)) nodes.set(at, { kind: 'dir' })
   }
