@@ -89,7 +89,7 @@ const situations: Situation[] = [
     name: 'a check whose program is not installed',
     task: { harness: 'steady', commands: ['nonexistent-checker src'] },
     happened: /the check `nonexistent-checker src` cannot run here: /,
-    offered: ['change_check', 'commit_fix', 'cancel'],
+    offered: ['retry', 'change_check', 'commit_fix', 'cancel'],
     choice: 'change_check',
     input: 'node check.js',
   },
