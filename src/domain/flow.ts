@@ -22,6 +22,8 @@ export interface FlowRow {
   owner: Owner
   /** Type of the event written in the same transaction. */
   event: string
+  /** It needs more than the state, so no message about the state promises it. */
+  isConditional?: true
 }
 
 export interface Flow<State extends string = string> {
@@ -45,9 +47,6 @@ const personWords: Readonly<Record<string, string>> = {
 
 export const triggerText = (trigger: string): string => personWords[trigger] ?? trigger.replaceAll('_', ' ')
 
-/** Possible only with more than the state, so no message about the state promises it. */
-const conditional = new Set(['landed_in_part'])
-
 /** The row for a trigger in a state, or a message that lists what a person can do in that state. */
 export const transitionOf = (flow: Flow, from: string, trigger: string): Legal | Illegal => {
   const row = flow.rows.find((candidate) => candidate.from === from && candidate.trigger === trigger)
@@ -57,7 +56,7 @@ export const transitionOf = (flow: Flow, from: string, trigger: string): Legal |
   const open = [
     ...new Set(
       rows
-        .filter(({ owner, trigger }) => owner === 'person' && !conditional.has(trigger))
+        .filter(({ owner, isConditional }) => owner === 'person' && isConditional !== true)
         .map((candidate) => triggerText(candidate.trigger)),
     ),
   ]

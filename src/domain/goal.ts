@@ -70,9 +70,11 @@ export interface GoalLanding {
   asked: boolean
   /**
    * A person ordered that what is done lands without the rest. The goal neither ends nor waits before that is carried out or refused; then
-   * it goes on, or fails as before.
+   * it goes on, or ends as before.
    */
   part?: boolean
+  /** How the goal had ended before that order. Null = it had not, or it has ended so again. */
+  endedAs?: 'failed' | 'cancelled' | null
   /** The head commit of the goal that landed so. */
   partHead?: string
   /** The target has commits that the goal branch lacks: no task of the goal starts or merges before the branch is rebased. */
@@ -157,6 +159,7 @@ export const goalFlow = {
       trigger: 'landed_in_part',
       owner: 'person',
       event: 'goal.resumed',
+      isConditional: true,
     }),
     { from: 'active', to: 'failed', trigger: 'work_cancelled', owner: 'cycle manager', event: 'goal.failed' },
     { from: 'failed', to: 'active', trigger: 'retried', owner: 'person', event: 'goal.resumed' },

@@ -1,6 +1,7 @@
 /**
  * Driver for any program as an agent: it gets the prompt, and its exit code is the result. There is no protocol, hence no sessions,
- * tokens or denials. Its output is examined only after a failing exit, because the last lines may be a provider's refusal.
+ * tokens or denials. Of its output, only the last lines before a failing exit are examined, because they may be a provider's refusal, and
+ * a last line that is an event of an error.
  */
 import { AppError } from '../errors.ts'
 import { limitOf } from '../recovery/limit.ts'
@@ -69,7 +70,8 @@ const finalError = ({ stdoutTail = [] }: Transcript): ReportedError | undefined 
   const event = parseLine(stdoutTail.at(-1) ?? '')
   const type = textAt(event, 'type') ?? ''
   if (event === undefined || type === '') return undefined
-  const says = textAt(event, 'error') ?? textAt(objectAt(event, 'error'), 'message')
+  const error = objectAt(event, 'error')
+  const says = textAt(event, 'error') ?? textAt(error, 'message') ?? textAt(objectAt(error, 'data'), 'message')
   const kinds = [textAt(event, 'subtype') ?? '', textAt(event, 'status') ?? '']
   const isResultOfError = type === 'result' && (kinds.some((kind) => kind.startsWith('error')) || Boolean(says))
   if (event.is_error !== true && !/^(?:error|turn\.failed)$/.test(type) && !isResultOfError) return undefined

@@ -106,6 +106,7 @@ describe('no limit', () => {
   const quoted = 'Rate limit reached for gpt-5'
   it.each<[string, Partial<ReportedFailure>]>([
     ['is a sentence in the middle of a line', { text: `the docs say: ${quoted}` }],
+    ['is a limit of the machine', { source: 'stderr', text: 'Memory usage limit: 512 MiB' }],
     ['is a label of a comparison', { source: 'stderr', text: `The test expects: ${quoted}` }],
     ['is a later line of an error field, which may quote anything', { text: `it failed\n${quoted}` }],
     ['is an early line of standard error', { source: 'stderr', text: [quoted, 1, 2, 3, 4, 5].join('\n') }],

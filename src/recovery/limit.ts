@@ -71,7 +71,7 @@ export const limitRules: readonly LimitRule[] = [
     ],
     sentencePatterns: [
       /^Claude AI usage limit reached\||^Your quota will reset after /,
-      /^(?:The |Your )?(?:\w[\w-]* ){0,2}(?:5-hour|hourly|daily|weekly|monthly|session|usage|spend|spending|account|plan|credit|quota) (?:(?:rate|usage|token|request|message) )?(?:limit|quota|allowance)s?(?:$|[.:,;·∙|]| (?:will )?resets?\b| (?:(?:has|have|was|were|is|are) (?:been )?)?(?:reached|hit|exceeded|exhausted|used up)\b)/i,
+      /^(?:The |Your )?(?:\w[\w-]* ){0,2}(?:5-hour|hourly|daily|weekly|monthly|session|usage|spend|spending|account|plan|credit|quota) (?:(?:rate|usage|token|request|message) )?(?:limit|quota|allowance)s?(?:$| ?[·∙|]| (?:will )?resets?\b| (?:(?:has|have|was|were|is|are) (?:been )?)?(?:reached|hit|exceeded|exhausted|used up)\b)/i,
       /^(?:Limit|Usage) (?:reached|hit|exceeded|exhausted)\b|^(?:(?:It|Limit|Quota|Usage|Window) )?resets (?:in |at |on )?\d/i,
       /^You(?:[’']ve| have| are|[’']re)? (?:already )?(?:hit|reached|exceeded|exhausted|used up|used all of|run out of|ran out of|out of) (?:your |the |all )?(?:\w[\w-]* ){0,4}(?:limits?|quota|credits?|allowance|extra usage)\b/i,
       /^(?:(?:Your |Daily |Monthly )?(?:quota|credits?) (?:(?:has|have|was|were|is|are) (?:been )?)?(?:exceeded|exhausted|used up|depleted)|Insufficient (?:quota|credits?|balance|funds)|(?:Your )?credit balance (?:is )?too low|Out of credits|No (?:more )?credits)\b/i,

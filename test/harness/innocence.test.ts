@@ -214,6 +214,7 @@ describe('innocent output', () => {
 
   it.each<[string, string[], string | undefined]>([
     ['an event of an error', ['{"type":"error","error":{"message":"out of credits"}}'], 'out of credits'],
+    ['an event with data', ['{"type":"error","error":{"name":"APIError","data":{"message":"no"}}}'], 'no'],
     [
       'a result that is one',
       ['working', '{"type":"result","is_error":true,"result":"weekly rate limit"}'],

@@ -96,12 +96,16 @@ it('is not lost with a cancelled goal, on the branch of that time or on another 
   git(scene.root, 'branch', 'next')
   const nowhere = await cli(scene, 'land', goal, '--done', '--into', 'nowhere')
   expect([nowhere.exitCode, nowhere.stderr]).toEqual([2, expect.stringContaining('nowhere')])
+  const own = await cli(scene, 'land', goal, '--done', '--into', `unstuck/goal/${goal}`)
+  expect([own.exitCode, own.stderr]).toEqual([2, expect.stringContaining('--into')])
   const landed = await cli(scene, 'land', goal, '--done', '--into', 'next')
   expect([landed.exitCode, landed.stderr]).toEqual([0, ''])
   expect([on(scene, 'next', 'a.txt'), on(scene, 'next', 'by-hand.txt')]).toEqual(['made', 'mine'])
   expect(on(scene, 'main', 'a.txt')).toBe('absent')
-  const { tasks } = await scene.until(goal, 'failed')
+  const { tasks } = await scene.until(goal, 'cancelled')
   expect(tasks.map(({ status }) => status)).toEqual(['done', 'cancelled'])
+  expect((await goalOf(scene, goal)).partCommand).toBeNull()
+  expect(await scene.questions()).toEqual([])
 })
 
 it('is not landed where its checks fail on the newer base: it is done again, and the goal waits as before', async () => {

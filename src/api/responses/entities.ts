@@ -29,6 +29,7 @@ export const goalSchemaFields = {
   landing: z.strictObject({
     ...{ asked: z.boolean(), outdated: z.boolean(), unverified: z.boolean(), sentBack: z.boolean(), tries: count },
     ...{ part: z.boolean().exactOptional(), partHead: text.exactOptional() },
+    endedAs: z.enum(['failed', 'cancelled']).nullable().exactOptional(),
     refused: z.strictObject({ reason: text, detail: text, paths: names }).nullable(),
     broken: z
       .strictObject({

@@ -49,6 +49,7 @@ const followPart = async (
       else if (event.type.startsWith('goal.')) printLine(io, safe(sentenceOf(event)))
       if (event.type === 'goal.part_landed') return exitCodes.ok
       if (event.type === 'goal.not_landed') return exitCodes.needsPerson
+      if (event.type === 'goal.cancelled' || event.type === 'goal.failed') return exitCodes.failed
     }
   }
   return interrupted
@@ -61,7 +62,11 @@ export const landGoalCommand = async (live: Live, id: string, options: LandOptio
   const { events } = await client.get<Metrics>('/metrics')
   if (options.json !== true) await showExpectations(live, client, await client.get<GoalView>(`/goals/${id}`))
   const { done, into } = options
-  const order = { ...(done === undefined ? {} : { done }), ...(into === undefined ? {} : { into }) }
+  // An engine that is older than this command knows no order.
+  const order =
+    done === undefined && into === undefined
+      ? undefined
+      : { ...(done === undefined ? {} : { done }), ...(into === undefined ? {} : { into }) }
   const goal = await client.post<Goal>(`/goals/${id}/land`, order)
   if (goal.landing.part === true && goal.state !== 'ready')
     return followPart(live, client, { id, after: events.last, json: options.json ?? false })

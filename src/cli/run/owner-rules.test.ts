@@ -38,6 +38,12 @@ test.each<[string, Record<string, string>, [string, string][], object]>([
     { hooks: ['hooks/commit-msg'], commands: [] },
   ],
   ['signatures', {}, [['commit.gpgsign', 'yes']], { hooks: [], commands: [], signs: true }],
+  [
+    'what was installed',
+    { '.git/hooks/pre-commit': 'exec tool' },
+    [],
+    { hooks: ['.git/hooks/pre-commit'], commands: [] },
+  ],
   ['nothing', { 'README.md': 'x' }, [['core.hookspath', '/elsewhere']], { hooks: [], commands: [], signs: false }],
 ])('finds %s', async (_what, files, settings, expected) => {
   const rules = await rulesOf(files, ...settings)

@@ -3,25 +3,21 @@
  * repository, because a branch that requires them would refuse the work at its end.
  */
 import { existsSync } from 'node:fs'
-import { basename, join, relative } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { readRegularTextSync } from '../../platform/regular-file.ts'
 import { planCheck } from '../../recovery/command/plan-check.ts'
 import { git } from '../../workspace/git.ts'
 import { inRepository } from '../../workspace/refs.ts'
 import type { Repository } from '../../workspace/repository-types.ts'
 
-/** Programs that run hooks by a file of the repository, and the command that does the same for all files. */
-const runners: readonly [file: RegExp, command: string][] = [
-  [/^\.pre-commit-config\.ya?ml$/, 'pre-commit run --all-files'],
-  [/^\.?lefthook\.(?:ya?ml|toml|json)$/, 'lefthook run pre-commit --all-files'],
-]
-const runnerFiles = [
-  '.pre-commit-config.yaml',
-  '.pre-commit-config.yml',
-  'lefthook.yml',
-  'lefthook.yaml',
-  '.lefthook.yml',
-]
+/** Files by which a program runs hooks, and the command with which it does the same for all files. */
+const runners: Readonly<Record<string, string>> = {
+  '.pre-commit-config.yaml': 'pre-commit run --all-files',
+  '.pre-commit-config.yml': 'pre-commit run --all-files',
+  'lefthook.yml': 'lefthook run pre-commit --all-files',
+  'lefthook.yaml': 'lefthook run pre-commit --all-files',
+  '.lefthook.yml': 'lefthook run pre-commit --all-files',
+}
 const hookNames = ['pre-commit', 'commit-msg', 'pre-push']
 
 /** The lines of a hook that are commands as they stand. What looks at staged files finds none in a clean clone. */
@@ -29,11 +25,11 @@ const commandsOf = (path: string): string[] =>
   readRegularTextSync(path, { most: 64 * 1024 })
     .split('\n')
     .map((line) => line.trim())
-    .filter((line) => line !== '' && !/^(?:#|\.\s|set\s|exit\b|export\s)|lint-staged|\$|["'`]/.test(line))
+    .filter((line) => line !== '' && !/^(?:#|\.\s|set\s|exit\b|export\s|echo\b)|lint-staged|\$|["'`]/.test(line))
     .filter((line) => planCheck(line).ok)
 
 interface Rules {
-  /** Paths from the top of the repository. */
+  /** From the top of the repository; absolute outside of it. */
   hooks: string[]
   /** Commands that check the same. */
   commands: string[]
@@ -42,7 +38,9 @@ interface Rules {
 
 /** The owner's value; what Unstuck sets for its own git is of scope `command`. */
 const settingOf = async (repository: Repository, key: string): Promise<string> => {
-  const asked = ['config', '--show-scope', '--get-all', key]
+  // A path is expanded; another value is given as it is.
+  const type = key === 'core.hookspath' ? ['--type=path'] : []
+  const asked = ['config', '--show-scope', ...type, '--get-all', key]
   const { stdout } = await git(asked, { ...inRepository(repository), okCodes: [0, 1] })
   const own = stdout.split('\n').filter((line) => line !== '' && !line.startsWith('command\t'))
   return own.at(-1)?.split('\t')[1] ?? ''
@@ -50,18 +48,21 @@ const settingOf = async (repository: Repository, key: string): Promise<string> =
 
 /** Reads files and git's settings; runs nothing of the repository. */
 export const readOwnerRules = async (repository: Repository): Promise<Rules> => {
-  const { root } = repository
-  const byRunner = runnerFiles.filter((name) => existsSync(join(root, name)))
+  const { root, commonDir } = repository
+  const byRunner = Object.keys(runners).filter((name) => existsSync(join(root, name)))
   const configured = await settingOf(repository, 'core.hookspath')
-  const folders = ['.husky', '.githooks', ...(configured === '' ? [] : [relative(root, join(root, configured))])]
-  const own = [...new Set(folders)]
-    .filter((folder) => !folder.startsWith('..') && basename(folder) !== '_')
-    .flatMap((folder) => hookNames.map((name) => join(folder, name)))
-    .filter((path) => existsSync(join(root, path)))
-  const checked = own.filter((path) => basename(path) === 'pre-commit').flatMap((path) => commandsOf(join(root, path)))
-  const started = runners.flatMap(([file, command]) => (byRunner.some((name) => file.test(name)) ? [command] : []))
+  const installed = configured === '' ? join(commonDir ?? root, 'hooks') : resolve(root, configured)
+  const folders = [join(root, '.husky'), join(root, '.githooks'), installed].filter((path) => basename(path) !== '_')
+  const hooks = [...new Set(folders)].flatMap((folder) =>
+    hookNames.map((name) => join(folder, name)).filter((path) => existsSync(path)),
+  )
+  // What lies in .git was written by a program, and elsewhere it belongs to other repositories as well.
+  const own = hooks.filter((path) => basename(path) === 'pre-commit' && dirname(path) !== join(root, '.git', 'hooks'))
+  const checked = own.filter((path) => path.startsWith(`${root}/`)).flatMap(commandsOf)
+  const started = byRunner.map((name) => runners[name] ?? '')
   return {
-    ...{ hooks: [...byRunner, ...own], commands: [...new Set([...started, ...checked])] },
+    hooks: [...byRunner, ...hooks.map((path) => (path.startsWith(`${root}/`) ? relative(root, path) : path))],
+    commands: [...new Set([...started, ...checked])],
     signs: /^(?:true|yes|on|1)$/i.test(await settingOf(repository, 'commit.gpgsign')),
   }
 }

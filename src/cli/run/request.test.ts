@@ -1,4 +1,6 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { goalCheckLines } from './request.ts'
 
@@ -9,11 +11,29 @@ const goal: Parameters<typeof goalCheckLines>[1] = {
 
 test('a goal that should land and has no branch to land on says so before the first launch', () => {
   const linesOf = (more: Partial<typeof goal>): string[] =>
-    goalCheckLines({ repository, stateDir: '/none' }, { ...goal, ...more })
+    goalCheckLines({ repository, stateDir: '/none' }, { ...goal, ...more }, undefined)
   expect(linesOf({})).toEqual([expect.stringContaining('unstuck/goal/g-1')])
   expect([linesOf({ targetBranch: 'main' }), linesOf({ autoMerge: false }), linesOf({ repoMode: 'direct' })]).toEqual([
     [],
     [],
     [],
   ])
+})
+
+test('a check that the repository declares and that this machine cannot start is named', () => {
+  const root = mkdtempSync(join(tmpdir(), 'unstuck-request-'))
+  try {
+    writeFileSync(join(root, 'package.json'), '{"scripts":{"test":"node --test"}}')
+    writeFileSync(join(root, 'go.mod'), 'module x')
+    writeFileSync(join(root, 'npm'), '')
+    chmodSync(join(root, 'npm'), 0o755)
+    const task = { commands: ['npm test'], commandSource: 'inferred', role: 'worker' } as (typeof goal)['tasks'][number]
+    const home = { repository: { ...repository, root }, stateDir: '/none' }
+    const linesOf = (source: 'task' | 'inferred'): string[] =>
+      goalCheckLines(home, { ...goal, autoMerge: false, tasks: [{ ...task, commandSource: source }] }, root)
+    expect(linesOf('inferred').at(-1)).toContain('go test ./...')
+    expect(linesOf('task').join()).not.toContain('go test ./...')
+  } finally {
+    rmSync(root, { recursive: true })
+  }
 })

@@ -1,6 +1,6 @@
 /** Turns the command line of `run` into a request: reads the goal, checks it against this folder, and shows the plan for --dry-run. */
 import { readFileSync, realpathSync, statSync } from 'node:fs'
-import { isAbsolute, resolve } from 'node:path'
+import { dirname, isAbsolute, resolve } from 'node:path'
 import type { GoalView } from '../../api/contract.ts'
 import type { Config } from '../../config.ts'
 import { strictestMode, type JudgeMode } from '../../domain/judgement.ts'
@@ -93,10 +93,10 @@ interface Given {
   config: Config
 }
 
-/** Where the goal starts and lands, if the engine works in another folder of the repository. */
-const worktreeOf = ({ repository, worktree }: Home): { worktree?: string } => {
-  const place = worktree ?? repository
-  return place.commonDir !== null && place.url === undefined ? { worktree: place.root } : {}
+/** Where the goal starts and lands, if the engine may work in another folder: beside a main worktree, or below a bare repository. */
+const worktreeOf = ({ repository, worktree = repository }: Home): { worktree?: string } => {
+  const { commonDir, root, url } = worktree
+  return commonDir === null || url !== undefined || dirname(commonDir) === root ? {} : { worktree: root }
 }
 
 export const goalRequestOf = (io: Io, { home, input, options, config }: Given) => ({
@@ -174,12 +174,23 @@ const checksText = (
   return checksInCheckout(realFiles, repository.root, { commands, commandSource: source, role: task.role })
 }
 
+/** Checks that the repository declares and that this machine cannot start: they are not run in silence. */
+const unstartableLines = ({ repository, worktree }: Home, path: string | undefined): string[] => {
+  if (repository.url !== undefined) return []
+  const top = topOfFolder(realFiles, (worktree ?? repository).root)
+  const started = inferredChecks(top, programsOn(realFiles, path))
+  const left = inferredChecks(top, () => true).filter((command) => !started.includes(command))
+  return left.length === 0 ? [] : [`Not run, because its program is not on your PATH: ${left.join(', ')}`]
+}
+
 /** Describes the checks of an accepted goal, without repeating equal lines, and what will keep it from landing. */
 export const goalCheckLines = (
-  { repository }: Home,
+  home: Home,
   goal: Pick<GoalView, 'id' | 'tasks' | 'autoMerge' | 'targetBranch' | 'repoMode'>,
+  path: string | undefined,
 ): string[] => [
-  ...new Set(goal.tasks.map((task) => checksInCheckout(realFiles, repository.root, task))),
+  ...new Set(goal.tasks.map((task) => checksInCheckout(realFiles, home.repository.root, task))),
+  ...(goal.tasks.some(({ commandSource }) => commandSource === 'inferred') ? unstartableLines(home, path) : []),
   ...(goal.autoMerge && goal.targetBranch === null && goal.repoMode === 'local'
     ? [
         `HEAD is detached, so there is no branch to land on: the work will wait on unstuck/goal/${goal.id}, for: unstuck land ${goal.id} --into <branch>`,

@@ -7,12 +7,12 @@ import { realFiles } from '../../runtime/core/files.ts'
 import { chooseHarness } from '../../runtime/harness/harness-choice.ts'
 import { checkGoal } from '../../runtime/goal/check-goal.ts'
 import type { GoalInput } from '../../runtime/goal/goal-input.ts'
+import { hadStore } from '../../store/store-markers.ts'
 import { connect } from '../engine/connect.ts'
 import { homeOf, type Home } from '../engine/home.ts'
 import { printLine, printJson } from '../io.ts'
 import type { Live } from '../live/live.ts'
 import { safe } from '../render.ts'
-import { hadStore } from '../../store/store-markers.ts'
 import { followToEnd } from './end.ts'
 import { ownerRuleLines, readOwnerRules } from './owner-rules.ts'
 import {
@@ -73,8 +73,9 @@ const submit = async (
   live.say('sending the goal to the engine')
   const goal = await client.post<Goal>('/goals', request)
   if (options.json !== true) {
+    const view = await client.get<GoalView>(`/goals/${goal.id}`)
     const rules = isFirst ? ownerRuleLines(await readOwnerRules(home.repository)) : []
-    for (const text of [...goalCheckLines(home, await client.get<GoalView>(`/goals/${goal.id}`)), ...rules])
+    for (const text of [...goalCheckLines(home, view, live.io.environment.PATH), ...rules])
       printLine(live.io, safe(text))
   }
   if (options.detach !== true)

@@ -239,12 +239,9 @@ const replacementOf = ({ script, mustRun, plan = [] }: ObservedCheck): { replace
     ? {}
     : { replacement: script.replacement }
 
-/**
- * Whether a command that was only inferred cannot run before the work either: nobody asked for it, and no change that the task
- * asks for makes it run, so an agent is not started for it.
- */
+/** Whether nobody named the command and the base commit cannot run it either. No agent is started for such a command. */
 const isNoCheck = ({ source, baseline }: ObservedCheck, evidence: string): boolean =>
-  source === 'inferred' && isCannotRun(evidence) && [...neverStartedLabels].some((label) => label === baseline?.label)
+  source === 'inferred' && isCannotRun(evidence) && baseline?.label !== undefined
 
 /**
  * Whether the work is to blame: the check judged the code, or it passes on the base commit on the same machine. If a probe

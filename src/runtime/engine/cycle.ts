@@ -10,7 +10,7 @@ import { dropEndedLimits } from '../../store/account.ts'
 import { messageOf } from '../../errors.ts'
 import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
 import type { DueWork } from '../../store/due.ts'
-import { getGoal, listLiveGoals, lockGoal, moveGoal } from '../../store/goal.ts'
+import { getGoal, listLiveGoals, lockGoal, moveGoal, progressGoal } from '../../store/goal.ts'
 import { givenUpTasks } from '../../store/requeue.ts'
 import { listTasks, moveTask } from '../../store/task.ts'
 import { cancelChoice, retryChoice } from '../core/choices.ts'
@@ -123,12 +123,17 @@ const endGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<voi
   const needed = tasks.filter(({ supersededBy }) => supersededBy === null)
   const cancelled = needed.filter(isLost).length
   if (cancelled > 0) {
-    if (await waitsForAnswer(context, goal, tasks)) return
+    const { endedAs = null } = goal.landing
+    if (endedAs === null && (await waitsForAnswer(context, goal, tasks))) return
     const detail =
       needed.length === 1
         ? 'its only task was cancelled'
         : `${cancelled} of ${needed.length} tasks ${cancelled === 1 ? 'was' : 'were'} cancelled`
-    await moveAsRead(context, goal, tasks, ['work_cancelled', detail])
+    await context.db.transaction(async (tx) => {
+      await requireAsRead(tx, goal, tasks)
+      mustSucceed(await moveGoal(tx, goal, endedAs === 'cancelled' ? 'cancelled' : 'work_cancelled', detail))
+      if (endedAs !== null) await progressGoal(tx, goal.id, { landing: { endedAs: null } })
+    })
     return
   }
   const isDirect = goal.repoMode === 'direct'
@@ -184,7 +189,10 @@ const advanceGoal = async (
   if (goal.state !== 'active') return
   const tasks = await listTasks(context.db, goal.id)
   await followTarget(context, goal, tasks, given)
-  if (tasks.some(isLost) && !(await isAskedAbout(context, goal))) await askAboutNext(context, goal.id, pathDecisions)
+  // A goal that had ended was asked about then.
+  const isNew = (goal.landing.endedAs ?? null) === null
+  if (isNew && tasks.some(isLost) && !(await isAskedAbout(context, goal)))
+    await askAboutNext(context, goal.id, pathDecisions)
   if (await cancelDependents(context, goal, tasks)) return
   await finishGoal(context, goal, tasks)
   const after = await getGoal(context.db, goal.id)

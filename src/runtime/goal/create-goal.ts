@@ -124,7 +124,7 @@ const startOf = async (context: Context, options: GoalOptions): Promise<Start> =
   }
   if (options.repoMode === 'direct') return { branch: null, head: null }
   const now = await context.ports.git.openRepository(options.worktree ?? context.repository.root)
-  if (now.commonDir !== context.repository.commonDir)
+  if (options.worktree !== undefined && now.commonDir !== context.repository.commonDir)
     throw new AppError(
       'INPUT_INVALID',
       `worktree: ${now.root} is no worktree of ${context.repository.root}; leave it out, or name one that "git worktree list" shows`,

@@ -7,7 +7,7 @@ import { goalBranch, goalRef, type Context } from '../core/context.ts'
 export const landCommand = (goal: Pick<Goal, 'id' | 'targetBranch'>): string =>
   goal.targetBranch === null ? `unstuck land ${goal.id} --into <branch>` : `unstuck land ${goal.id}`
 
-/** Reads which goal branches exist. Called only where a text may name a branch. */
+/** Reads which goal branches exist. Called only for goals that were started on no branch. */
 export type FindBranches = () => Promise<ReadonlySet<string>>
 
 export const findBranches =
@@ -20,7 +20,7 @@ export const findBranches =
     }
   }
 
-/** Like `landGoalCommand`; null if it would name a branch that does not exist. */
+/** As `landCommand`; null for a goal that was started on no branch and whose own branch is missing. */
 export const usableLandCommand = (
   goal: Pick<Goal, 'id' | 'targetBranch'>,
   present: ReadonlySet<string>,

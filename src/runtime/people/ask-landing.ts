@@ -6,14 +6,15 @@ import { appendEvent } from '../../store/event.ts'
 import { moveGoal, progressGoal } from '../../store/goal.ts'
 import { listMerges } from '../../store/merge.ts'
 import { listTasks } from '../../store/task.ts'
-import type { Context } from '../core/context.ts'
+import { goalBranch, type Context } from '../core/context.ts'
 import { findBranches, missingBranchText, landCommand, usableLandCommand } from '../landing/goal-branch.ts'
 import { goalNamed } from './commands.ts'
 
 /** States of a goal in which some of its tasks can be done and others not. */
 const unfinished = new Set<Goal['state']>(['active', 'paused', 'awaiting_human', 'failed', 'cancelled'])
 
-const hasEnded = ({ state }: Goal): boolean => state === 'failed' || state === 'cancelled'
+const formerEnd = ({ state }: Goal): 'failed' | 'cancelled' | undefined =>
+  state === 'failed' || state === 'cancelled' ? state : undefined
 
 /** How many tasks of the goal have work on its branch. */
 const landableTasks = async (db: Queryable, goalId: string): Promise<number> => {
@@ -43,6 +44,8 @@ const intoBranch = async ({ ports, repository }: Context, goal: Goal, branch: st
       'USAGE',
       `--into applies to goals with a branch of their own in this repository, and goal ${goal.id} has none`,
     )
+  if (branch.startsWith(goalBranch('')))
+    throw new AppError('USAGE', `--into: ${branch} is a branch of Unstuck; name one of yours ("git branch" lists them)`)
   if ((await ports.git.readRef(repository, `refs/heads/${branch}`)) === null)
     throw new AppError('USAGE', `--into: there is no branch ${branch} in this repository; "git branch" lists them`)
   return branch
@@ -77,8 +80,11 @@ export const landGoal = async (
         landing: { asked: true, tries: 0, refused: null },
       })
     else {
-      if (hasEnded(goal)) mustSucceed(await moveGoal(tx, goal, 'landed_in_part', 'what is done of it is to land'))
-      await progressGoal(tx, id, { ...target, landing: { part: true, refused: null } })
+      const endedAs = formerEnd(goal)
+      if (endedAs !== undefined)
+        mustSucceed(await moveGoal(tx, goal, 'landed_in_part', 'what is done of it is to land'))
+      const before = endedAs === undefined ? {} : { endedAs }
+      await progressGoal(tx, id, { ...target, landing: { part: true, refused: null, ...before } })
     }
     await appendEvent(tx, { type: 'goal.landing_asked', goalId: id, payload: { branch } })
   })

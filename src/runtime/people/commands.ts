@@ -272,6 +272,8 @@ export const cancelGoal = async (context: Context, id: string, cancelRunning: Ca
   await context.db.transaction(async (tx) => {
     await lockGoal(tx, id)
     movedOrThrow(await moveGoal(tx, await goalNamed(tx, id), 'cancelled', 'cancelled by a person'))
+    // An order to land what is done ends with the goal; it can be given again.
+    await progressGoal(tx, id, { landing: { part: false } })
   })
   const tasks = (await listTasks(context.db, id)).filter((task) => !taskEnded(task.status))
   await Promise.all(tasks.filter((task) => task.status === 'running').map((task) => cancelRunning(task.id)))

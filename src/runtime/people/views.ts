@@ -156,10 +156,7 @@ const waitsOf = (facts: Omit<TaskFacts, 'task' | 'goal'>): ((task: Task, goal: G
   }
 }
 
-/**
- * How each ready goal is landed. The command may name the goal branch, so the branches are read first; that starts a git
- * process and is skipped where no command names a branch.
- */
+/** How each ready goal is landed. Reading the branches starts a git process, so that is done only for goals that need them. */
 const landings = async (goals: readonly Goal[], find: FindBranches | undefined) => {
   const ready = goals.filter(({ state }) => state === 'ready')
   const named = ready.some(({ targetBranch }) => targetBranch === null)
