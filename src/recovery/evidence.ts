@@ -86,7 +86,15 @@ export interface ObservedCheck {
   /** Commands of this run that passed before this one. */
   passed?: readonly string[]
   /** The result of the same command on the base commit. */
-  baseline?: { state: 'passes' | 'fails' | 'no tests' | 'unknown'; detail: string; label?: string }
+  baseline?: {
+    state: 'passes' | 'fails' | 'no tests' | 'unknown'
+    detail: string
+    label?: string
+    /** It fails there in exactly the same way, so the work made it neither better nor worse. */
+    isSame?: true
+  }
+  /** Paths that the work changed; absent = unknown. */
+  changed?: readonly string[]
   /** All checks of this run in order, including this one. */
   plan?: readonly string[]
   /** The number of other checks that are still part of the plan. */

@@ -89,6 +89,43 @@ describe('feedback', () => {
   })
 })
 
+describe('a check that fails exactly as on the base commit', () => {
+  const crash = "Error: ENOENT: no such file or directory, open '/w/test/fixtures/key.pem'"
+  const same = {
+    source: 'inferred' as const,
+    baseline: { state: 'fails' as const, detail: 'it fails there as well', isSame: true as const },
+    changed: ['src/agent.js'],
+  }
+  const crashed = { ...same, stdout: '', stderr: crash, failing: { items: [crash], areTests: false } }
+  const stepOf = (more: Partial<ObservedCheck>, history: readonly PastRecovery[] = []) =>
+    steps(history, check(['adds'], more), 'codex')
+
+  it('is for a person at once, where it has nothing to do with the changed files', () => {
+    expect(stepOf(crashed)).toMatchObject({ kind: 'exhausted', then: 'escalate' })
+    expect(diagnose({ kind: 'check', check: check(['adds'], crashed) })).toMatchObject({ retryable: false })
+  })
+
+  it.each([
+    ['its output names a changed file', { ...crashed, stderr: `${crash}\n  at src/agent.js:3:1` }],
+    ['its tests ran, and the task may be to mend them', same],
+    ['it is a type error', { ...crashed, stderr: "src/a.ts(1,2): error TS2304: Cannot find name 'x'." }],
+  ])('is told to the agent once where %s', (_why, more) => {
+    const first = stepOf(more)
+    expect(recover(first).playbook.id).toBe('check-feedback')
+    expect(stepOf(more, [past(first, 'failed')])).toMatchObject({ kind: 'exhausted', then: 'escalate' })
+  })
+
+  it.each([
+    ['the task names it', { ...crashed, source: 'task' as const }],
+    ['it fails on the base commit in another way', { ...crashed, baseline: { ...same.baseline, isSame: undefined } }],
+  ])('has all rounds where %s', (_why, { baseline, ...more }) => {
+    const { isSame, ...other } = baseline
+    const observed = { ...more, baseline: isSame === undefined ? other : { ...other, isSame } }
+    const first = stepOf(observed)
+    expect(stepOf(observed, [past(first, 'failed')])).toMatchObject({ playbook: { id: 'fresh-feedback' } })
+  })
+})
+
 describe('feedback to an agent', () => {
   const told = (stdout: string, more: Partial<ObservedCheck> = {}): string =>
     feedbackOn(check(['adds'], { stdout, ...more }), 'the cause').text

@@ -97,6 +97,8 @@ export interface CheckFacts {
   cannotRun?: true
   /** It fails on the base commit as well. */
   redOnBase?: true
+  /** It fails exactly as before the work, and the task does not name it: the agent is told at most once. */
+  unchanged?: true
   /** Where the check is defined (`ObservedCheck.source`). */
   source?: string
 }

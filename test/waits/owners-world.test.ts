@@ -148,6 +148,15 @@ describe('a check that no agent can make run', () => {
       1,
     ],
     ['is asked about at once where its program is missing', {}, ['no-such-program'], 1],
+    [
+      'is asked about at once where it crashes exactly as on the base commit, apart from the work',
+      {
+        'package.json': '{"scripts":{"test":"node load.js"}}',
+        'load.js': "require('fs').readFileSync('fixtures/key.pem')",
+      },
+      [],
+      1,
+    ],
   ])('%s', async (_how, files, commands, launches) => {
     scene = await openScene({ agent: working }, {}, { files, environment: { PATH } })
     const goal = await scene.goal([{ commands }])

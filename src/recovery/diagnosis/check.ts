@@ -244,6 +244,22 @@ const isNoCheck = ({ source, baseline }: ObservedCheck, evidence: string): boole
   source === 'inferred' && isCannotRun(evidence) && baseline?.label !== undefined
 
 /**
+ * Whether a check that the task does not name fails exactly as on the base commit. The goal may still be to mend it, but an agent
+ * that was told once and changed nothing about it does not do so the tenth time.
+ */
+const isUnchanged = ({ source, baseline }: ObservedCheck): boolean => source !== 'task' && baseline?.isSame === true
+
+/** Labels of a check that got as far as to judge the code. Any other failure may be one of the repository's surroundings. */
+const judging = new Set<string>(['test_failure', 'compile_error', 'lint_error'])
+
+/** Whether an unchanged failure can have to do with the work: the check judged the code, or its output names a changed file. */
+const concernsWork = ({ changed, stdout, stderr, failing }: ObservedCheck, label: string): boolean =>
+  changed === undefined ||
+  judging.has(label) ||
+  failing?.areTests === true ||
+  changed.some((path) => stdout.includes(path) || stderr.includes(path))
+
+/**
  * Whether the work is to blame: the check judged the code, or it passes on the base commit on the same machine. If a probe
  * found the machine at fault, the work is not to blame.
  */
@@ -255,16 +271,14 @@ const isByWork = ({ baseline }: ObservedCheck, { label, facts }: CheckFinding): 
 /** Adds the feedback for the agent, if the work is to blame. */
 const withFeedback = (check: ObservedCheck, found: CheckFinding, otherHarness: string | undefined): Finding => {
   if (isNoCheck(check, found.evidence)) return { ...found, retryable: false }
-  return isByWork(check, found)
-    ? {
-        ...found,
-        facts: {
-          ...found.facts,
-          feedback: feedbackOn(check, found.evidence),
-          ...(otherHarness === undefined ? {} : { otherHarness }),
-        },
-      }
-    : found
+  if (!isByWork(check, found)) return found
+  const feedback = feedbackOn(check, found.evidence)
+  if (isUnchanged(check))
+    return concernsWork(check, found.label)
+      ? { ...found, retryable: false, facts: { ...found.facts, feedback, unchanged: true } }
+      : { ...found, retryable: false }
+  const elsewhere = otherHarness === undefined ? {} : { otherHarness }
+  return { ...found, facts: { ...found.facts, feedback, ...elsewhere } }
 }
 
 export const diagnoseCheck = (check: ObservedCheck, otherHarness?: string): Finding =>

@@ -75,10 +75,11 @@ const freshFeedback = playbook({
   id: 'fresh-feedback',
   scope: 'launch',
   title: 'Start a new session on the work so far, with what still fails and the note that earlier fixes failed',
-  neededEvidence: 'the same as for `check-feedback`, and the rounds in the earlier session did not fix the failure',
+  neededEvidence:
+    'the same as for `check-feedback`, the rounds in the earlier session did not fix the failure, and the failure is not exactly that of the base commit in a check that the task does not name',
   plan: (diagnosis) => {
     const target = feedbackTargetOf(diagnosis)
-    return target === undefined
+    return target === undefined || diagnosis.facts.unchanged === true
       ? undefined
       : {
           ...{ type: 'relaunch', name: 'RESTART_WITH_FEEDBACK', feedback: target, fresh: true, resume: false },

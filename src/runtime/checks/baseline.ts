@@ -115,3 +115,7 @@ export const runOnBase = async (
 /** Whether every failure of the work is also a failure of the base commit. */
 export const isCovered = (now: FailingSet, base: Baseline): boolean =>
   base.state === 'fails' && isCoveredBy(now, base.set)
+
+/** Whether work and base commit fail in exactly the same way. */
+export const isSameOnBase = (now: FailingSet, base: Baseline): boolean =>
+  base.state === 'fails' && isCoveredBy(now, base.set) && isCoveredBy(base.set, now)

@@ -16,7 +16,7 @@ import {
 } from '../../recovery/failing-set.ts'
 import { absentIn, probeFindings } from '../../recovery/probe.ts'
 import type { ProbeFinding } from '../../recovery/probes/measurement.ts'
-import { isCovered, runOnBase, type BaseLocation } from './baseline.ts'
+import { isCovered, isSameOnBase, runOnBase, type BaseLocation } from './baseline.ts'
 import type { Baseline } from './check-cache.ts'
 import type { MachineView } from '../core/context.ts'
 import { probeFailure } from './probes.ts'
@@ -138,7 +138,7 @@ const judgeByBase = async (
     findings: [{ kind: 'baseline', command: failed.command, failing, detail, blocks: why !== undefined }],
     failed: {
       ...failed,
-      baseline: { ...seenOf(base), detail },
+      baseline: { ...seenOf(base), detail, ...(isSameOnBase(set, base) ? { isSame: true as const } : {}) },
       failing: { items: failingItems(set), areTests: set.tests !== null },
     },
   }
