@@ -4,8 +4,10 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { execa } from 'execa'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { exitCodes } from '../../src/errors.ts'
 import { serverOf } from '../../src/store/server/embedded-server.ts'
 
 const entry = join(import.meta.dirname, '..', '..', 'bin', 'unstuck.js')
@@ -56,6 +58,21 @@ it('stops the engines of all repositories and then the server that they share', 
   expect(existsSync(pidFile())).toBe(false)
   const again = await cli(top, 'stop', '--all')
   expect([again.exitCode, again.stdout.split('\n')]).toEqual([0, [expect.stringContaining('No engine')]])
+})
+
+it('ends an engine for good, also where another one was being started beside it, as after a crash', async () => {
+  const end = await up('one')
+  const [folder = ''] = readdirSync(home).filter((name) => name.startsWith('one-'))
+  const address = join(home, folder, 'engine.json')
+  // Without its address the engine is not found, until it writes it anew.
+  rmSync(address)
+  const other = spawn(process.execPath, [entry, 'up'], { cwd: join(top, 'one'), env: environment(), stdio: 'ignore' })
+  const otherEnded = once(other, 'exit')
+  while (!existsSync(address)) await delay(20)
+  expect((await cli(join(top, 'one'), 'stop')).exitCode).toBe(0)
+  await end()
+  expect(await otherEnded).toEqual([exitCodes.conflict, null])
+  expect(existsSync(address)).toBe(false)
 })
 
 it('refuses to wait for runs of all of them at once', async () => {

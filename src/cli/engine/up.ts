@@ -9,7 +9,7 @@ import type { LoginUrl } from '../../api/contract.ts'
 import { hadStore } from '../../store/store-markers.ts'
 import { repositoryName } from '../../workspace/remote.ts'
 import type { Client } from './client.ts'
-import { findEngine } from './connect.ts'
+import { engineIdentity, findEngine } from './connect.ts'
 import { tellOfLeftBranches } from './goal-branches.ts'
 import { makeRoot, homeOf, type Home } from './home.ts'
 import { killWhenSilent, silenceLimits, type SilenceLimits } from './watchdog.ts'
@@ -45,16 +45,27 @@ const endOf = (child: ChildProcess): Promise<Ending> =>
     child.once('error', () => resolve({ code: exitCodes.unavailable, signal: null }))
   })
 
-const waitReady = async (io: Io, child: ChildProcess): Promise<Client | undefined> => {
+type Readiness = { by: 'child'; client: Client } | { by: 'other' } | undefined
+
+/** Waits until an engine answers: the child, or one that another process started meanwhile, as after a crash. */
+const waitReady = async (io: Io, child: ChildProcess): Promise<Readiness> => {
   const home = await homeOf(io)
   const deadline = performance.now() + readyDeadlineMs
   while (performance.now() < deadline && child.exitCode === null && child.signalCode === null) {
     const client = await findEngine(home)
-    if (client !== undefined) return client
+    const pid = client === undefined ? undefined : engineIdentity(home.stateDir)?.pid
+    if (client !== undefined && pid === child.pid) return { by: 'child', client }
+    if (pid !== undefined) return { by: 'other' }
     await delay(50)
   }
   return undefined
 }
+
+const otherRuns = (home: Home): AppError =>
+  new AppError(
+    'ENGINE_RUNNING',
+    `an engine is already running for ${repositoryName(home.repository)}; use it ("unstuck status"), or stop it with "unstuck stop"`,
+  )
 
 const showLogin = async (io: Io, client: Client): Promise<void> => {
   try {
@@ -125,10 +136,13 @@ const superviseOnce = async (io: Io, supervised: Supervised): Promise<Ending> =>
   io.signal.addEventListener('abort', stop, { once: true })
   const ended = endOf(child)
   const silent = killWhenSilent(child, limits)
-  const client = await waitReady(io, child)
-  if (client !== undefined) await reportReady(io, supervised, client)
+  const ready = await waitReady(io, child)
+  if (ready?.by === 'child') await reportReady(io, supervised, ready.client)
+  // It waits for the store, and would take over from the other one as soon as a person stops that.
+  if (ready?.by === 'other') stop()
   const ending = await ended
   io.signal.removeEventListener('abort', stop)
+  if (ready?.by === 'other') throw otherRuns(supervised.home)
   return { ...ending, silentMs: silent() }
 }
 
@@ -155,12 +169,7 @@ const mayRestart = (io: Io, { stateDir }: Home, crashes: number[], ending: Endin
 const superviseEngine = async (io: Io, options: UpOptions, args: string[], limits: SilenceLimits): Promise<number> => {
   const home = await homeOf(io)
   await refuseRuns(io, 'unstuck up', async () => findEngine(home))
-  if ((await findEngine(home)) !== undefined) {
-    throw new AppError(
-      'ENGINE_RUNNING',
-      `an engine is already running for ${repositoryName(home.repository)}; use it ("unstuck status"), or stop it with "unstuck stop"`,
-    )
-  }
+  if ((await findEngine(home)) !== undefined) throw otherRuns(home)
   openStateDir(home.stateDir)
   const isFirst = !hadStore(home.stateDir)
   makeRoot(home)
