@@ -4,6 +4,8 @@ export interface Install {
   /** Folder of the commands, relative to the workspace; '' = the workspace itself. */
   folder: string
   commands: string[][]
+  /** Digest of the manifests and lockfiles that it reads; absent = it reads none. */
+  inputs?: string
   /** Ignored files and folders of the owner's checkout that are copied; absent = none. */
   files?: string[]
 }

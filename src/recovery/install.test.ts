@@ -3,6 +3,7 @@ import { diagnose } from './diagnosis.ts'
 import type { ObservedCheck } from './evidence.ts'
 import { chooseInstall, installsIn, installedPatterns, managers } from './install.ts'
 import { nextStep, playbooks } from './ladder.ts'
+import type { PastRecovery } from './playbook.ts'
 
 const governs = (files: Record<string, string>, folder = ''): string[] =>
   installsIn(folder, (name) => files[name]).map(({ manager, commands }) => `${manager}: ${commands.at(-1)?.join(' ')}`)
@@ -70,10 +71,10 @@ const check = (more: Partial<ObservedCheck>): ObservedCheck => ({
   ...{ remaining: 0, installs: both },
   ...more,
 })
-const stepOf = (more: Partial<ObservedCheck>) =>
+const stepOf = (more: Partial<ObservedCheck>, history: readonly PastRecovery[] = []) =>
   nextStep(
     diagnose({ kind: 'check', check: check(more) }),
-    [],
+    history,
     {
       playbooks,
       disabled: [],
@@ -93,6 +94,21 @@ describe('the ladder', () => {
       playbook: { id: 'dependency-install' },
       action: { name: 'INSTALL_DEPENDENCIES', install: { manager: 'npm' } },
       postCondition: { type: 'check_runs', command: 'node use.js' },
+    })
+  })
+  it('installs again after the work changed what an install reads, and not before', () => {
+    const installs = (manifest: string) =>
+      installsIn('', (name) => ({ 'package-lock.json': '{}', 'package.json': manifest })[name])
+    const stderr = "Error: Cannot find module 'tiny'"
+    const first = stepOf({ stderr, installs: installs('{}') })
+    if (first.kind !== 'recover') throw new Error(first.reason)
+    const { playbook, actionKey } = first
+    const past: PastRecovery[] = [
+      { runId: 'r', playbook: playbook.id, label: 'dependency_missing', actionKey, status: 'failed', counted: true },
+    ]
+    expect(stepOf({ stderr, installs: installs('{}') }, past).kind).toBe('exhausted')
+    expect(stepOf({ stderr, installs: installs('{"dependencies":{"tiny":"1"}}') }, past)).toMatchObject({
+      playbook: { id: 'dependency-install' },
     })
   })
   it('answers a program that is not there', () => {

@@ -4,6 +4,7 @@
  * the runtime reads the files, and runs the commands only in the run's clone.
  */
 import type { Install } from '../domain/install.ts'
+import { digestOf } from './signature.ts'
 import { programName, readCommand } from './diagnosis/argv.ts'
 
 export type Ecosystem = 'node' | 'python' | 'rust' | 'go' | 'jvm' | 'ruby' | 'php'
@@ -194,6 +195,9 @@ const declaredManager = (manifest: string | undefined): string | undefined =>
 /** Whether a file of this name makes some manager govern its folder. */
 export const isManifest = (name: string): boolean => managers.some(({ files }) => files.includes(name))
 
+/** Manifests beside the file that governs a folder. An install of the same names with other content may end in another way. */
+const manifests = ['package.json', 'pyproject.toml', 'go.mod', 'Cargo.toml', 'Gemfile', 'composer.json']
+
 /** The installs for a folder, at most one per ecosystem. `read` returns a file's text; undefined = no such file. */
 export const installsIn = (folder: string, read: (name: string) => string | undefined): Install[] => {
   const found = managers.flatMap((manager) => {
@@ -215,6 +219,7 @@ export const installsIn = (folder: string, read: (name: string) => string | unde
       manager: manager.id,
       folder: top ? '' : folder,
       commands: manager.commands.map((argv) => argv.map((word) => (word === '{file}' ? path : word))),
+      inputs: digestOf([...manager.files, ...manifests].map((name) => read(name) ?? '').join('\0')),
     }
   })
 }

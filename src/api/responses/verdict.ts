@@ -51,7 +51,14 @@ export const verdict = z.strictObject({
       ms: z.number().exactOptional(),
     })
     .exactOptional(),
-  installed: z.array(z.strictObject({ manager: text, folder: text, commands: z.array(names) })).exactOptional(),
+  installed: z
+    .array(
+      z.strictObject({
+        ...{ manager: text, folder: text, commands: z.array(names) },
+        ...{ inputs: text.exactOptional(), files: names.exactOptional() },
+      }),
+    )
+    .exactOptional(),
   oversized: z
     .strictObject({
       files: count,
