@@ -261,7 +261,10 @@ export const actionKeyOf = (action: Action): string => {
     case 'reorder':
       return `reorder:${action.order.join('\n')}`
     case 'install':
-      return [installKeyOf(action.install), ...(action.install.inputs === undefined ? [] : [action.install.inputs])].join(':')
+      return [
+        installKeyOf(action.install),
+        ...(action.install.inputs === undefined ? [] : [action.install.inputs]),
+      ].join(':')
     case 'exclude_paths':
       return `exclude:${digestOf(action.excluded.map(({ path }) => path).join('\n'))}`
     case 'allow_paths':

@@ -50,6 +50,7 @@ const factsOf = ({ code = 'test_failure', failure, limits: own, ...more }: Given
       isExplicit: true,
       violations: [],
       outside: [],
+      never: [],
       ...failure,
     },
     limits: { ...limits, ...own },
@@ -245,6 +246,13 @@ describe('a task whose work did not pass', () => {
     expect(decide({ ...outside, past: past('suppressed', 1) })).toEqual({
       ...{ kind: 'wait', reason: 'policy_violation_rework_suppressed_no_safe_path', cause: 'suppressed' },
       ...{ count: 2, limit: 2 },
+    })
+  })
+
+  it('does not wait for a path that no rule can allow, as a secret', () => {
+    const failure = { ...outside.failure, never: ['key.pem'] }
+    expect(decide({ ...outside, failure })).toEqual({
+      ...{ kind: 'cancel', reason: 'policy_violation_rework_suppressed_exhausted' },
     })
   })
 

@@ -56,6 +56,8 @@ export interface RequeueFacts {
     /** Changed paths outside the task's rules, and among them those that a rule could allow: not denied, no secret. */
     violations: readonly string[]
     outside: readonly string[]
+    /** Among them those that no rule and no passing of time can allow: secrets, nested repositories, links out of the tree. */
+    never: readonly string[]
   }
   commands: readonly string[]
   /** Failed runs of the present count, oldest first, after those of the tasks that it continues. The last one is `failure`. */
@@ -209,11 +211,14 @@ const retryInPlace = (facts: RequeueFacts): RequeueDecision | undefined => {
   return { kind: 'requeue', reason: 'needs_rework_in_place_retry', cause: 'in_place', count: count + 1, limit }
 }
 
-/** The path may become allowed, for example when another task leaves its area; until then a new task could not do better. */
+/**
+ * The path may become allowed, for example when another task leaves its area; until then a new task could not do better. Where
+ * one of them never can be, nothing could end the wait.
+ */
 const suppress = (facts: RequeueFacts): RequeueDecision | undefined => {
   if (!isOutsidePaths(facts)) return undefined
   const { suppressionLimit: limit } = facts.limits
-  return countOf(facts, 'suppressed') < limit
+  return countOf(facts, 'suppressed') < limit && facts.failure.never.length === 0
     ? {
         ...{ kind: 'wait', reason: 'policy_violation_rework_suppressed_no_safe_path' },
         ...counted(facts, 'suppressed', limit),

@@ -54,14 +54,21 @@ export const givenUp = 'given_up'
 /** The cause of a requeue in which a person left changed paths out of the work. It is no recovery, so no limit counts it. */
 export const leftOut = 'left_out'
 
+/** `wasCovered`: the paths of the task covered it, so it was refused for what it is. */
+export interface PathLeftOut {
+  path: string
+  wasCovered: boolean
+}
+
 /** Paths that a person left out of the work of a task, or of a task that it continues. */
-export const pathsLeftOut = async (db: Queryable, taskId: string): Promise<string[]> =>
+export const pathsLeftOut = async (db: Queryable, taskId: string): Promise<PathLeftOut[]> =>
   (
-    await db.query<{ path: string }>(sql`
-      select distinct jsonb_array_elements_text(payload -> 'paths') as path from requeue
+    await db.query<{ path: string; was_covered: boolean }>(sql`
+      select path, bool_or(coalesce(payload -> 'covered' ? path, false)) as was_covered
+      from requeue, jsonb_array_elements_text(payload -> 'paths') as path
       where cause = ${leftOut} and task_id in (select jsonb_array_elements_text(${json(await taskAndParents(db, taskId))}::jsonb))
-      order by path`)
-  ).map(({ path }) => path)
+      group by path order by path`)
+  ).map(({ path, was_covered: wasCovered }) => ({ path, wasCovered }))
 
 /** Whether a task ended because no recovery was left, and nothing was decided about it since. */
 export const isGivenUp = async (db: Queryable, task: Task): Promise<boolean> =>

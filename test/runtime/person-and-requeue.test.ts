@@ -104,7 +104,8 @@ describe('a task that was given up over changed paths', () => {
     await pass(noWait)
     await answer(goal, 'leave_out')
     expect((await store.task(id)).status).toBe('queued')
-    expect(await pathsLeftOut(store.db, id)).toEqual(['.env', 'Makefile'])
+    const left = ['.env', 'Makefile'].map((path) => ({ path, wasCovered: false }))
+    expect(await pathsLeftOut(store.db, id)).toEqual(left)
     // It is a decision of a person, which no limit counts.
     expect(await causes(id)).toEqual([])
     const same = failure()
@@ -113,7 +114,7 @@ describe('a task that was given up over changed paths', () => {
     await fail(id, same)
     await pass()
     const child = (await store.task(id)).supersededBy ?? ''
-    expect(await pathsLeftOut(store.db, child)).toEqual(['.env', 'Makefile'])
+    expect(await pathsLeftOut(store.db, child)).toEqual(left)
   })
 
   it('leaves nothing out of the folder of the user', async () => {

@@ -164,10 +164,14 @@ if (round === 1 || '${again}' === 'again') put('${path}', 'round ' + round)
 
 const oneStray = { allowedPaths: ['src/**'], commands: ['node -e 0'], instructions: 'TASK-one' }
 
-const givenUp = async (strays: FaultAgent, config: object = {}): Promise<{ goal: string; question: Question }> => {
+const givenUp = async (
+  strays: FaultAgent,
+  limits: object = {},
+  task: object = {},
+): Promise<{ goal: string; question: Question }> => {
   const agents = { strays }
-  scene = await openScene(agents, { requeue: { ...requeue, suppressionLimit: 1 }, playbooks, ...config })
-  const goal = await scene.goal([oneStray])
+  scene = await openScene(agents, { requeue: { ...requeue, suppressionLimit: 1, ...limits }, playbooks })
+  const goal = await scene.goal([{ ...oneStray, ...task }])
   await scene.until(goal, 'awaiting_human')
   const [question, ...more] = await scene.questions()
   if (question === undefined || more.length > 0) throw new Error('not one question')
@@ -210,13 +214,19 @@ test('a person leaves the files of a task that was given up out of its work, als
   expect(kept.toString()).not.toBe('')
 })
 
-test('a secret is never offered to be allowed: the question says why, and the work continues without it', async () => {
-  const { goal, question } = await givenUp(strayer('lib/.env', 'again'))
-  expect(question.happened).toContain('lib/.env cannot be allowed: names like "**/.env" are those of secrets')
-  expect(offered(question)).toEqual(['leave_out', 'hint', 'edit', 'retry', 'cancel'])
-  const wrong = scene.post(`/escalations/${question.id}/answer`, { choice: 'widen', by: 'ada' })
-  await expect(wrong).rejects.toThrow(/does not offer/)
-  await scene.post(`/escalations/${question.id}/answer`, { choice: 'leave_out', by: 'ada' })
-  await scene.until(goal, 'ready')
-  expect(() => scene.show('lib/.env', goal)).toThrow()
-})
+test.each([
+  ['outside of the task', ['src/**']],
+  ['where the task may change everything', ['**']],
+])(
+  'a secret %s: a question at once, which says why, and the work continues without it',
+  async (_where, allowedPaths) => {
+    const { goal, question } = await givenUp(strayer('lib/.env', 'again'), { blockedSeconds: 3_600 }, { allowedPaths })
+    expect(question.happened).toContain('lib/.env cannot be allowed: names like "**/.env" are those of secrets')
+    expect(offered(question)).toEqual(['leave_out', 'hint', 'edit', 'retry', 'cancel'])
+    const wrong = scene.post(`/escalations/${question.id}/answer`, { choice: 'widen', by: 'ada' })
+    await expect(wrong).rejects.toThrow(/does not offer/)
+    await scene.post(`/escalations/${question.id}/answer`, { choice: 'leave_out', by: 'ada' })
+    await scene.until(goal, 'ready')
+    expect(() => scene.show('lib/.env', goal)).toThrow()
+  },
+)

@@ -49,6 +49,7 @@ const failed = (more: Partial<FailureCase['facts']> = {}, code = 'test_failure')
         isExplicit: true,
         violations: [],
         outside: [],
+        never: [],
       },
     },
     ...more,
@@ -134,6 +135,7 @@ describe('stored failures with other settings', () => {
             isExplicit: true,
             violations: [],
             outside: [],
+            never: [],
             adjustment: { type: 'drop_command', command: 'npm test' },
           },
         },
@@ -153,7 +155,7 @@ describe('stored failures with other settings', () => {
   const violation = failed({
     failure: {
       ...{ failureCode: 'policy_violation', category: 'policy', retryable: true, isOfWork: true, isExplicit: false },
-      ...{ violations: ['Makefile'], outside: ['Makefile'] },
+      ...{ violations: ['Makefile'], outside: ['Makefile'], never: [] },
     },
     past: past('suppressed', 1),
   })

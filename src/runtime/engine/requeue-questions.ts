@@ -53,8 +53,11 @@ const listed = (paths: readonly string[]): string => {
 }
 
 const whatFailed = ({ errorMeta }: Due): string => {
-  const paths = (errorMeta.policyViolations ?? []).map(({ path }) => path)
-  return paths.length === 0 ? errorMeta.evidence : `it changed ${listed(paths)}, which its allowed paths do not cover`
+  const violations = errorMeta.policyViolations ?? []
+  const paths = violations.map(({ path }) => path)
+  const isOutside = violations.some(({ kind }) => kind === 'outside')
+  if (paths.length === 0) return errorMeta.evidence
+  return `it changed ${listed(paths)}, which ${isOutside ? 'its allowed paths do not cover' : 'may not be part of the work'}`
 }
 
 const evidenceLines = ({ task, run, errorMeta }: Due): string[] => [

@@ -99,8 +99,7 @@ const cancelReasons: Record<string, (payload: Payload) => string> = {
   rework_child_already_exists: () => 'the task ended because another task continues its work already',
   rework_chain_max_depth_reached: () =>
     'the task was given up: it and the tasks that it continued did not pass, and no further one is made',
-  policy_violation_rework_suppressed_exhausted: () =>
-    'the task was given up: no rule came to allow the paths that it changed',
+  policy_violation_rework_suppressed_exhausted: () => 'the task was given up: no rule allows the paths that it changed',
   conflict_autofix_needs_rework_suppressed: () =>
     'the task was given up: it did not solve the conflict, so the task whose work conflicts goes on by itself',
 }

@@ -95,6 +95,8 @@ const mayStartAgain = ({ task }: RunContext, { diagnosis, step }: Exhausted): bo
 interface NextStart {
   status: RequeueFacts['status']
   decision: RequeueDecision
+  /** Nothing can change the decision while the task waits. */
+  isFinal?: boolean
 }
 
 /** A review starts once more as it is; nothing of it can be adjusted, because the work is not Unstuck's. */
@@ -118,7 +120,8 @@ const nextStart = async (tx: Queryable, runContext: RunContext, given: Exhausted
     failure: failureOf(errorMeta, diagnosis),
   })
   const decision = chooseRequeue(facts)
-  if (decision.kind !== 'park') return { status: facts.status, decision }
+  const isFinal = decision.kind === 'cancel' && facts.failure.never.length > 0
+  if (decision.kind !== 'park') return { status: facts.status, decision, isFinal }
   const parked: RequeueFacts = { ...facts, status: 'blocked(needs_rework)' }
   return { status: parked.status, decision: chooseRequeue(parked) }
 }
@@ -127,11 +130,12 @@ const nextStart = async (tx: Queryable, runContext: RunContext, given: Exhausted
 const waitForStart = async (
   tx: Queryable,
   runContext: RunContext,
-  { diagnosis, next: { status, decision } }: { diagnosis: Diagnosis; next: NextStart },
+  { diagnosis, next: { status, decision, isFinal = false } }: { diagnosis: Diagnosis; next: NextStart },
 ): Promise<void> => {
   const { failedSeconds, blockedSeconds } = runContext.context.config().requeue
   const isFailed = status === 'failed'
-  const at = new Date((await storeNow(tx)).getTime() + (isFailed ? failedSeconds : blockedSeconds) * 1000)
+  const seconds = isFailed ? failedSeconds : blockedSeconds
+  const at = new Date((await storeNow(tx)).getTime() + (isFinal ? 0 : seconds * 1000))
   const { count, limit } = 'count' in decision ? decision : { count: 1, limit: 1 }
   const retry: Retry = { reason: isFailed ? diagnosis.label : decision.reason, at, count, limit }
   const { label, failureCode, evidence } = diagnosis

@@ -61,6 +61,7 @@ export const failureOf = (
     isExplicit: failedCommandSource === 'task',
     violations: policyViolations.map(({ path }) => path),
     outside: policyViolations.flatMap(({ path, kind }) => (kind === 'outside' ? [path] : [])),
+    never: policyViolations.flatMap(({ path, kind }) => (kind === 'outside' || kind === 'denied' ? [] : [path])),
     ...(adjustment === undefined ? {} : { adjustment }),
   }
 }

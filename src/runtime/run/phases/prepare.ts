@@ -11,7 +11,7 @@ import type { Evidence, ObservedDirectory } from '../../../recovery/evidence.ts'
 import { isExcluded, keptVerdict } from '../../../domain/run.ts'
 import { appendEvent } from '../../../store/event.ts'
 import { filesThatHelped } from '../../../store/recovery.ts'
-import { pathsLeftOut } from '../../../store/requeue.ts'
+import { pathsLeftOut, type PathLeftOut } from '../../../store/requeue.ts'
 import { requireLease } from '../../../store/run.ts'
 import { recordPrepared, type Prepared } from '../../agent/prepared.ts'
 import { copiedPatterns, makeFreshWorkspace, runSetup } from '../../checks/fresh-workspace.ts'
@@ -25,7 +25,7 @@ import { collectReview } from '../collect-review.ts'
 import { beginLoop } from '../loop/begin-loop.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
 import { changeModes } from '../../agent/change-modes.ts'
-import { effectiveMatcher } from '../../core/effective-paths.ts'
+import { effectiveMatcher, effectiveTexts } from '../../core/effective-paths.ts'
 import { inspectDirectory } from '../../core/folder-access.ts'
 import { missingProgram } from '../../harness/harness-choice.ts'
 import type { Files } from '../../core/files.ts'
@@ -204,11 +204,14 @@ const excludeLeftOut = async (runContext: RunContext): Promise<void> => {
   const paths = await pathsLeftOut(context.db, task.id)
   if (paths.length === 0) return
   const allows = await effectiveMatcher(runContext)
+  const named = new Set(await effectiveTexts(runContext))
   const kept = keptVerdict(run.verdict)
   const known = kept.excluded ?? []
+  const isAllowedAfterAll = ({ path, wasCovered }: PathLeftOut): boolean =>
+    wasCovered ? named.has(path) : allows(path)
   const excluded = paths
-    .filter((path) => !allows(path) && !isExcluded(path, known))
-    .map((path) => ({ path, because: 'a person left it out' }))
+    .filter((left) => !isAllowedAfterAll(left) && !isExcluded(left.path, known))
+    .map(({ path }) => ({ path, because: 'a person left it out' }))
   if (excluded.length > 0) await saveProgress(runContext, { verdict: { ...kept, excluded: [...known, ...excluded] } })
 }
 
