@@ -50,7 +50,7 @@ it('says that no engine is running while a goal needs one', () => {
       title: 'A goal',
       state,
       reason: '',
-      tasks: [],
+      tasks: [{ number: 1, status: 'running', title: 'A task', id: 't-1', run: null, nextStep: null }],
       stillFailing: [],
       mergeCommand: null,
       partCommand: null,
@@ -63,6 +63,8 @@ it('says that no engine is running while a goal needs one', () => {
     return statusLines(createPaint(false), shown as unknown as StatusView, gone).join('\n')
   }
   expect(lines('active', true)).toContain('! no engine is running: nothing starts, is judged or lands')
+  expect(lines('active', true)).toContain('1. interrupted')
   expect(lines('active', false)).not.toContain('no engine')
+  expect(lines('active', false)).toContain('1. running')
   expect(lines('done', true)).not.toContain('no engine')
 })

@@ -52,11 +52,25 @@ const stepText = (task: TaskView, now: string): string => {
   return `${step.text} ${dueText(step.at, now)}`
 }
 
-export const taskLine = (paint: Paint, task: TaskView, now: string, attempt = ''): string => {
-  const step = stepText(task, now)
+/** How a task or run that an engine left at work is shown while no engine runs: its agent ends with the engine, or soon after. */
+export const interrupted = 'interrupted'
+
+interface TaskLineOptions {
+  attempt?: string
+  isEngineGone?: boolean
+}
+
+export const taskLine = (
+  paint: Paint,
+  task: TaskView,
+  now: string,
+  { attempt = '', isEngineGone = false }: TaskLineOptions = {},
+): string => {
+  const isInterrupted = isEngineGone && task.status === 'running'
+  const step = isInterrupted ? 'it goes on when an engine runs' : stepText(task, now)
   const { outcome = null, proof = null, notes = [] } = (task.status === 'done' ? task.run : null) ?? {}
   const shown = `${shownOutcome(outcome, proof)}${notes.map((text) => `\n      ${paint.dim(`note: ${safe(text)}`)}`).join('')}`
-  return `  ${String(task.number).padStart(2)}. ${statusText(paint, task.status).padEnd(26)} ${cutToWidth(safe(task.title), 60)} ${paint.dim(`[${task.id}]`)}${attempt}${shown}${step === '' ? '' : `\n      ${paint.dim(localTimes(safe(step), now))}`}`
+  return `  ${String(task.number).padStart(2)}. ${statusText(paint, isInterrupted ? interrupted : task.status).padEnd(26)} ${cutToWidth(safe(task.title), 60)} ${paint.dim(`[${task.id}]`)}${attempt}${shown}${step === '' ? '' : `\n      ${paint.dim(localTimes(safe(step), now))}`}`
 }
 
 /** What the checks say of the work. Empty if they only passed. */
@@ -93,9 +107,9 @@ const landingLines = (paint: Paint, goal: GoalView): string[] => {
     : []
 }
 
-export const goalLines = (paint: Paint, goal: GoalView, now: string): string[] => [
+export const goalLines = (paint: Paint, goal: GoalView, now: string, isEngineGone = false): string[] => [
   `${paint.bold(safe(goal.title))} ${paint.dim(`[${goal.id}]`)} ${statusText(paint, goal.state)}${goal.reason === '' ? '' : paint.dim(` (${localTimes(safe(goal.reason), now)})`)}`,
-  ...goal.tasks.map((task) => taskLine(paint, task, now)),
+  ...goal.tasks.map((task) => taskLine(paint, task, now, { isEngineGone })),
   ...stillFailingLine(paint, goal.stillFailing),
   ...landingLines(paint, goal),
 ]
@@ -124,7 +138,7 @@ const suggestionLines = (paint: Paint, suggestions: StatusView['suggestions']): 
   ])
 
 /** Without an engine the next steps of tasks are what an engine would do. */
-const noEngineLines = (paint: Paint, { goals }: StatusView): string[] =>
+export const noEngineLines = (paint: Paint, goals: StatusView['goals']): string[] =>
   goals.some(({ state }) => state === 'active')
     ? [`${paint.warn('!')} no engine is running: nothing starts, is judged or lands. To start it: unstuck up`]
     : []
@@ -141,7 +155,7 @@ export const statusLines = (paint: Paint, status: StatusView, isEngineGone = fal
       `${paint.warn('limit')} of ${safe(harnesses.join(', '))} until ${timeText(until, status.at)}: ${cutToWidth(safe(evidence), 200)} ${paint.dim(`[account ${account}]`)}`,
   )
   return [
-    ...status.goals.flatMap((goal) => [...goalLines(paint, goal, status.at), '']),
+    ...status.goals.flatMap((goal) => [...goalLines(paint, goal, status.at, isEngineGone), '']),
     ...(status.endedLeftOut === 0
       ? []
       : [
@@ -155,7 +169,7 @@ export const statusLines = (paint: Paint, status: StatusView, isEngineGone = fal
         `${paint.warn('notify')} ${channel}: ${waiting === 0 ? `${givenUp} given up` : `${waiting} not delivered yet`}: ${cutToWidth(safe(problem), 200)} ${paint.dim('(unstuck notify list)')}`,
     ),
     ...engineLines(paint, status.engines),
-    ...(isEngineGone ? noEngineLines(paint, status) : []),
+    ...(isEngineGone ? noEngineLines(paint, status.goals) : []),
     ...status.notices.map((notice) => `${paint.warn('!')} ${safe(notice)}`),
     ...questions,
     ...suggestionLines(paint, status.suggestions),

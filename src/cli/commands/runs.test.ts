@@ -28,3 +28,8 @@ test.each([
 ])('a run is one line with its start, duration and outcome', (run, expected) => {
   expect(runLine({ ...common, ...run } as unknown as Run, now)).toBe(expected)
 })
+
+test('a run that an engine left at work is not shown as running while there is no engine', () => {
+  const run = { ...common, state: 'running', startedAt: before(4), endedAt: null, verdict: null, errorMeta: null }
+  expect(runLine(run as unknown as Run, now, true)).not.toContain('running')
+})

@@ -6,7 +6,7 @@ import { runStates } from '../../domain/run.ts'
 import { exitCodes } from '../../errors.ts'
 import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 import { printLine, printJson, type Io } from '../io.ts'
-import { safe } from '../render.ts'
+import { interrupted, safe } from '../render.ts'
 import { durationText, whenText } from '../times.ts'
 import { cutToWidth } from '../width.ts'
 
@@ -22,17 +22,17 @@ const statesGiven = (text: string): string => {
   throw new InvalidArgumentError(`Allowed: ${runStates.join(', ')}; several are separated by commas.`)
 }
 
-const endText = ({ state, phase, verdict, errorMeta }: Run): string => {
-  if (state === 'running') return `running (${phase})`
+const endText = ({ state, phase, verdict, errorMeta }: Run, isEngineGone: boolean): string => {
+  if (state === 'running') return `${isEngineGone ? interrupted : state} (${phase})`
   if (state === 'success') return `succeeded: ${safe(outcomeText(verdict?.outcome ?? 'not verified', verdict?.proof))}`
   return `${state}${errorMeta === null ? '' : `: ${cutToWidth(safe(errorMeta.message), 100)}`}`
 }
 
-export const runLine = (run: Run, now: Date): string => {
+export const runLine = (run: Run, now: Date, isEngineGone = false): string => {
   const launches = run.launches.length > 1 ? `, ${run.launches.length} launches` : ''
   const lasted = (Date.parse(run.endedAt ?? now.toISOString()) - Date.parse(run.startedAt)) / 1000
   const when = `${whenText(run.startedAt, now)}, ${run.endedAt === null ? 'for' : 'took'} ${durationText(lasted)}`
-  return `${run.id}  ${when}  task ${run.taskId}, attempt ${run.number}  ${run.harness}${launches}  ${endText(run)}`
+  return `${run.id}  ${when}  task ${run.taskId}, attempt ${run.number}  ${run.harness}${launches}  ${endText(run, isEngineGone)}`
 }
 
 const runs = async (io: Io, options: RunsOptions): Promise<number> => {
@@ -42,9 +42,11 @@ const runs = async (io: Io, options: RunsOptions): Promise<number> => {
     ...(task === undefined ? {} : { task }),
     ...(state === undefined ? {} : { state }),
   })
-  const found = await readOnly(io, ({ client }) => client.all<Run>(`/runs?${filter.toString()}`))
+  const { found, isEngineGone } = await readOnly(io, async ({ client, isEngineGone }) => ({
+    ...{ found: await client.all<Run>(`/runs?${filter.toString()}`), isEngineGone },
+  }))
   if (options.json === true) printJson(io, found)
-  else for (const run of found.toReversed()) printLine(io, runLine(run, new Date()))
+  else for (const run of found.toReversed()) printLine(io, runLine(run, new Date(), isEngineGone))
   return exitCodes.ok
 }
 

@@ -3,7 +3,7 @@ import type { StatusView, TaskView } from '../../api/contract.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 import { printLine, printJson, type Io } from '../io.ts'
-import { createPaint, taskLine } from '../render.ts'
+import { createPaint, noEngineLines, taskLine } from '../render.ts'
 import { durationText, whenText } from '../times.ts'
 
 interface TasksOptions extends JsonOption {
@@ -20,15 +20,22 @@ const attemptText = ({ run }: TaskView, now: string): string => {
 const tasks = async (io: Io, options: TasksOptions): Promise<number> => {
   const { readOnly } = await import('../engine/read-only.ts')
   const { endedShown } = await import('../../domain/goal.ts')
-  const view = await readOnly(io, ({ client }) => client.get<StatusView>(`/status?ended=${endedShown.most}`))
+  const { view, isEngineGone } = await readOnly(io, async ({ client, isEngineGone }) => ({
+    ...{ view: await client.get<StatusView>(`/status?ended=${endedShown.most}`), isEngineGone },
+  }))
   const goals = view.goals.filter((goal) => options.goal === undefined || goal.id === options.goal)
   if (options.goal !== undefined && goals.length === 0)
     throw new AppError('NOT_FOUND', `there is no goal ${options.goal}; "unstuck status" lists them`)
   const found = goals.flatMap((goal) => goal.tasks)
-  if (options.json === true) printJson(io, found)
-  else
-    for (const task of found)
-      printLine(io, taskLine(createPaint(io.colours), task, view.at, attemptText(task, view.at)))
+  if (options.json === true) {
+    printJson(io, found)
+    return exitCodes.ok
+  }
+  const paint = createPaint(io.colours)
+  const lines = found.map((task) =>
+    taskLine(paint, task, view.at, { attempt: attemptText(task, view.at), isEngineGone }),
+  )
+  for (const text of [...lines, ...(isEngineGone ? noEngineLines(paint, goals) : [])]) printLine(io, text)
   return exitCodes.ok
 }
 
