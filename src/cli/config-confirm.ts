@@ -2,7 +2,7 @@
 import type { ConfigStateView } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command-options.ts'
-import { connectToExisting } from './engine/connect.ts'
+import { connectToExisting } from './engine/connect-to-change.ts'
 import { printJson, printLine, type Io } from './io.ts'
 import { createPaint, safe } from './render.ts'
 

@@ -2,7 +2,7 @@
 import type { EditRequest, GrantList, Task, TaskView } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command-options.ts'
-import { connectToExisting } from './engine/connect.ts'
+import { connectToExisting } from './engine/connect-to-change.ts'
 import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { whenText } from './times.ts'

@@ -3,7 +3,7 @@ import type { Escalation, Goal, GoalView, JudgeSwitch, Run, Task } from '../api/
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command-options.ts'
 import type { Client } from './engine/client.ts'
-import { connectToExisting } from './engine/connect.ts'
+import { connectToExisting } from './engine/connect-to-change.ts'
 import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { userName } from './user-name.ts'
@@ -173,6 +173,8 @@ export const resumeCommand = async (io: Io, id: string | undefined, options: Jud
       `only a goal (g-…) can be resumed, and "${id}" is a task; to try the task again: unstuck retry ${id}`,
     )
   const client = await connectToExisting(io)
+  // A mistake in the id starts no engine.
+  if (id !== undefined) await client.get(`/goals/${id}`)
   for (const goal of await client.post<Goal[]>('/resume', { goal: id ?? null })) showChanged(io, goal, options)
   return exitCodes.ok
 }

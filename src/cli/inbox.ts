@@ -3,7 +3,7 @@ import type { AnswerResults, InboxQuestion, InboxView } from '../api/contract.ts
 import { exitCodes } from '../errors.ts'
 import type { InboxOptions } from './commands/inbox.ts'
 import type { Client } from './engine/client.ts'
-import { connectToExisting } from './engine/connect.ts'
+import { connectToExisting } from './engine/connect-to-change.ts'
 import { readOnly } from './engine/read-only.ts'
 import { choiceLines, evidenceLines, inboxLines, questionHead } from './inbox-lines.ts'
 import { printJson, printLine, type Io } from './io.ts'

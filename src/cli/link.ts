@@ -2,7 +2,7 @@
 import type { Task } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command-options.ts'
-import { connectToExisting } from './engine/connect.ts'
+import { connectToExisting } from './engine/connect-to-change.ts'
 import { printJson, printLine, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { userName } from './user-name.ts'

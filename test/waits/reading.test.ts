@@ -113,6 +113,19 @@ it('show what the store holds, at the same time, write nothing and leave no proc
   expect(await digests()).toEqual(before)
 })
 
+it.each([
+  ['retry', 't-nothing', '--hint', 'x'],
+  ['cancel', 'g-nothing'],
+  ['land', 'g-nothing'],
+  ['resume', 'g-nothing'],
+  ['answer', 't-nothing', 'retry'],
+  ['edit', 't-nothing', '--text', 'x'],
+])('start no engine for a mistake in an id: %s %s', async (...args) => {
+  const { code, output } = await cli(...args)
+  expect([code, output.includes(args[1] ?? '')]).toEqual([4, true])
+  expect(programs()).toEqual([])
+})
+
 it('say what the engine said', async () => {
   const { url, token, send, close } = await reader()
   try {

@@ -33,7 +33,7 @@ const showRemoved = (io: Io, removed: readonly Removed[], dryRun: boolean): void
 }
 
 const clean = async (io: Io, options: CleanOptions): Promise<number> => {
-  const { connectToExisting } = await import('../engine/connect.ts')
+  const { connectToExisting } = await import('../engine/connect-to-change.ts')
   const client = await connectToExisting(io)
   const removed = await client.post<Removed[]>('/clean', {
     dryRun: options.dryRun ?? false,

@@ -17,10 +17,10 @@ import { refuseRuns } from '../person-here.ts'
 import { createClient, type Client } from './client.ts'
 import { sendTo } from './send-over-socket.ts'
 import { tellOfLeftBranches } from './goal-branches.ts'
-import { makeRoot, homeOf, requireStore, type Home } from './home.ts'
+import { makeRoot, homeOf, type Home } from './home.ts'
 
 /** Shows what the command is waiting for. */
-type Say = (text: string) => void
+export type Say = (text: string) => void
 
 interface Address {
   url: string
@@ -208,13 +208,4 @@ export const connect = async (
     'ENGINE_UNAVAILABLE',
     `no engine is running for ${repositoryName(home.repository)}; start it with "unstuck up" or "unstuck run"`,
   )
-}
-
-/**
- * For commands that change something: connects to the engine, and starts it if needed. Throws without starting one if
- * nothing has been run here yet. Commands that only read start no engine: see reading.ts.
- */
-export const connectToExisting = async (io: Io, say?: Say): Promise<Client> => {
-  requireStore(await homeOf(io))
-  return (await connect(io, { start: true, ...(say === undefined ? {} : { say }) })).client
 }
