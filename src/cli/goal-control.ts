@@ -40,7 +40,13 @@ export interface RetryCommandOptions extends JsonOption {
   hint?: string
 }
 
-export const retryCommand = (io: Io, id: string, options: RetryCommandOptions): Promise<number> => {
+/** The hint of a task that is not retried, because its attempt is queued or in work. */
+const hintKept: Partial<Record<Task['status'], string>> = {
+  queued: 'its next attempt reads your hint',
+  running: 'the attempt in work goes on without your hint; a later one reads it',
+}
+
+export const retryCommand = async (io: Io, id: string, options: RetryCommandOptions): Promise<number> => {
   const { hint } = options
   if (hint === undefined) return change(io, id, { verb: 'retry', ...options })
   if (kindOf(id) !== 'tasks')
@@ -48,7 +54,13 @@ export const retryCommand = (io: Io, id: string, options: RetryCommandOptions): 
       'USAGE',
       `--hint applies to a task (t-…), and "${id}" is a goal; "unstuck tasks --goal ${id}" lists its tasks`,
     )
-  return change(io, id, { verb: 'retry', body: { hint, by: userName() }, ...options })
+  const client = await connectToExisting(io)
+  const { status } = await client.get<Task>(`/tasks/${id}`)
+  const task = await client.post<Task>(`/tasks/${id}/retry`, { hint, by: userName() })
+  const kept = hintKept[status]
+  if (kept === undefined || options.json === true) showChanged(io, task, options)
+  else printLine(io, `${task.id} "${safe(task.title)}" is ${task.status}: ${kept}`)
+  return exitCodes.ok
 }
 const requireTask = (id: string, done: string): void => {
   if (kindOf(id) !== 'tasks')

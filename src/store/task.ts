@@ -309,6 +309,30 @@ export const editTask = async (
   return edited
 }
 
+/** Keeps a person's hint for the next attempts of a task that is not retried, because it waits for one or is in one. */
+export const keepHint = async (
+  db: Queryable,
+  task: Task,
+  { hint, by }: { hint: string | null; by: string },
+): Promise<MoveResult<Task>> => {
+  const row = await firstRow<object>(
+    db,
+    sql`update task set hint = ${hint}, version = version + 1, changed_at = unstuck_now()
+    where id = ${task.id} and version = ${task.version} returning *`,
+  )
+  if (row === undefined) return stale(`task ${task.id}`)
+  await appendEvent(db, {
+    type: 'task.edited',
+    goalId: task.goalId,
+    taskId: task.id,
+    payload: {
+      ...{ by, why: '', widened: [], changes: [{ field: 'hint', before: task.hint ?? '', after: hint ?? '' }] },
+      counts: task.status === 'running' ? 'next attempt' : 'now',
+    },
+  })
+  return { ok: true, value: readTask(row) }
+}
+
 /**
  * Replaces the commands of a running task. Fenced by the epoch of the run that decided it; false = another run owns
  * the task.

@@ -57,6 +57,10 @@ describe('retry', () => {
     await store.ask(id)
     await retryTask(store.context, id)
     await refused(retryTask(store.context, id), 'ILLEGAL', /queued cannot be retried/)
+    // A hint for its next attempt needs no retry.
+    expect(await retryTask(store.context, id, { hint: 'look at a.js', by: 'ada' })).toMatchObject({
+      ...{ status: 'queued', hint: 'look at a.js' },
+    })
     expect(await answersOf(goal.id)).toEqual(['retry'])
   })
 

@@ -23,7 +23,7 @@ import { withdrawJudgement } from '../../store/judgement.ts'
 import { listMerges, moveMerge } from '../../store/merge.ts'
 import { closeProposals, resetExecutionCount } from '../../store/recovery-proposal.ts'
 import { cancelledDependents } from '../../store/requeue.ts'
-import { getTask, listTasks, moveTask } from '../../store/task.ts'
+import { getTask, keepHint, listTasks, moveTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
 import { actorName, hintText } from '../core/person-text.ts'
 import { failOpenRecoveries } from '../core/store-record.ts'
@@ -139,6 +139,9 @@ export const retryTask = async (context: Context, id: string, options: RetryOpti
     }
     if (task.supersededBy !== null) throw new AppError('ILLEGAL', await continuedText(tx, task, 'retry'))
     await refuseWhileCorrected(tx, task, 'retry')
+    // The hint is what the person wants to give; the attempt comes without a retry.
+    if (said.said !== undefined && (task.status === 'queued' || task.status === 'running'))
+      return void movedOrThrow(await keepHint(tx, task, said.said))
     await retryOne(tx, (await before?.(tx, task)) ?? task, { choice, ...said })
     if (task.status === 'cancelled') await restoreDependents(tx, task)
     await after?.(tx)
