@@ -41,6 +41,33 @@ test('each line names its task, also one that was created on the way', async () 
 
 const entry = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
 
+const started = (user: Awaited<ReturnType<typeof openScene>>, ...args: string[]) => {
+  const child = spawn(process.execPath, [entry, 'run', ...args], {
+    ...{ cwd: user.root, env: user.environment, stdio: ['ignore', 'pipe', 'pipe'] },
+  })
+  const printed = { out: '', err: '' }
+  child.stdout.on('data', (chunk) => (printed.out += String(chunk)))
+  child.stderr.on('data', (chunk) => (printed.err += String(chunk)))
+  return { child, closed: once(child, 'close'), printed }
+}
+
+test('says what keeps a task from starting, once', async () => {
+  const user = await openScene(['right'], {
+    commands: { right: [process.execPath, '-e', '0'] },
+    config: { admission: { minFreeDiskMb: 100_000_000 } },
+  })
+  try {
+    const { child, closed, printed } = started(user, 'Do it')
+    const said = /task 1: waiting for disk/g
+    await until(async () => printed.out.match(said) ?? undefined, 'the reason')
+    child.kill('SIGINT')
+    await closed
+    expect(printed.out.match(said)).toHaveLength(1)
+  } finally {
+    await user.clear()
+  }
+})
+
 test.each([false, true])('says once that the judge is off, and what to do (json: %s)', async (json) => {
   const folder = mkdtempSync(join(tmpdir(), 'unstuck-judge-off-'))
   const program = join(folder, 'right.mjs')
@@ -51,13 +78,7 @@ test.each([false, true])('says once that the judge is off, and what to do (json:
     const file = join(folder, 'tasks.json')
     writeFileSync(file, JSON.stringify({ version: 1, goal: 'Two', tasks: [task, { ...task, id: '2' }] }))
     await user.api('/judge', { off: true, by: 'me' })
-    const child = spawn(process.execPath, [entry, 'run', file, ...(json ? ['--json'] : [])], {
-      ...{ cwd: user.root, env: user.environment, stdio: ['ignore', 'pipe', 'pipe'] },
-    })
-    const closed = once(child, 'close')
-    const printed = { out: '', err: '' }
-    child.stdout.on('data', (chunk) => (printed.out += String(chunk)))
-    child.stderr.on('data', (chunk) => (printed.err += String(chunk)))
+    const { closed, printed } = started(user, file, ...(json ? ['--json'] : []))
     const said = /task [12]: its work waits for its review, and the judge is off: unstuck resume --judge\n/g
     const place = json ? 'err' : 'out'
     await until(async () => printed[place].match(said) ?? undefined, 'the reason')

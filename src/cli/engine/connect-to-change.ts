@@ -4,6 +4,7 @@ import type { Io } from '../io.ts'
 import type { Client } from './client.ts'
 import { connect, findEngine, type Say } from './connect.ts'
 import { homeOf, requireStore } from './home.ts'
+import { refuseRuns } from '../person-here.ts'
 import { readOnly } from './read-only.ts'
 
 /** The resource that a change is about: `/goals/g-1` of `/goals/g-1/land`. */
@@ -47,6 +48,7 @@ const startingForChanges = (io: Io, say: Say | undefined): Client => {
 export const connectToExisting = async (io: Io, say?: Say): Promise<Client> => {
   const home = await homeOf(io)
   requireStore(home)
-  const running = await findEngine(home)
-  return running === undefined ? startingForChanges(io, say) : (await connect(io, { start: true })).client
+  if ((await findEngine(home)) !== undefined) return (await connect(io, { start: true })).client
+  await refuseRuns(io, 'starting an engine')
+  return startingForChanges(io, say)
 }

@@ -1,6 +1,6 @@
 /** Follows a goal across restarts of the engine, until it has ended or waits for a person. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { EventView, GoalView } from '../../api/contract.ts'
+import type { EventView, GoalView, TaskView } from '../../api/contract.ts'
 import { goalEnded, isLanding } from '../../domain/goal.ts'
 import { AppError } from '../../errors.ts'
 import { sentenceOf } from '../../runtime/people/event-sentences.ts'
@@ -38,19 +38,28 @@ interface Follower {
   id: string
   json: boolean
   client: Client
-  hasSaidJudgeOff: boolean
+  /** A task could have started by now. */
+  isLate: boolean
+  /** The waits that were said, by task and kind. */
+  said: Set<string>
 }
 
-/**
- * Says once that the judge is switched off: no event and no question does, so waiting would look like work. Standard output of `--json` has
- * events and the result alone.
- */
-const sayJudgeOff = (follower: Follower, { tasks }: GoalView): void => {
-  const waits = tasks.find(
+/** The first task that waits for something of which no event tells, so that waiting would look like work. */
+const silentWait = ({ isLate }: Follower, { tasks }: GoalView): TaskView | undefined => {
+  const judgeIsOff = tasks.find(
     ({ status, nextStep }) => status === 'blocked(awaiting_judge)' && nextStep?.owner === 'person',
   )
-  if (waits?.nextStep == null || follower.hasSaidJudgeOff) return
-  follower.hasSaidJudgeOff = true
+  if (judgeIsOff !== undefined || !isLate || tasks.some(({ status }) => status === 'running')) return judgeIsOff
+  return tasks.find(({ status, nextStep }) => status === 'queued' && nextStep?.text.startsWith('waiting for') === true)
+}
+
+/** Says such a wait once, without its figures, which change. Standard output of `--json` has events and the result alone. */
+const saySilentWait = (follower: Follower, goal: GoalView): void => {
+  const waits = silentWait(follower, goal)
+  if (waits?.nextStep == null) return
+  const key = `${waits.id} ${waits.nextStep.text.replace(/[:\d].*$/s, '')}`
+  if (follower.said.has(key)) return
+  follower.said.add(key)
   const { io, json } = follower
   const now = new Date()
   const text = `task ${waits.number}: ${safe(waits.nextStep.text)}`
@@ -76,12 +85,24 @@ const request = async <T>(follower: Follower, path: string): Promise<T> => {
   }
 }
 
+/** Within the first of these times a task starts, or something keeps it from starting, which the engine may find out later. */
+const startsWithinMs = [1_500, 1_500, 3_000]
+
+/** No event tells why nothing starts, so the goal is read without one. */
+const sayWhatKeepsItFromStarting = async (follower: Follower, signal: AbortSignal): Promise<void> => {
+  for (const ms of startsWithinMs) {
+    await delay(ms, undefined, { signal })
+    follower.isLate = true
+    saySilentWait(follower, await follower.client.get<GoalView>(`/goals/${follower.id}`))
+  }
+}
+
 /** The goal if it has ended, is paused or waits for a person; undefined while work is in progress. */
 const endedGoal = async (follower: Follower): Promise<GoalView | undefined> => {
   for (;;) {
     const goal = await request<GoalView>(follower, `/goals/${follower.id}`)
     if (needsNoFollowing(goal)) return goal
-    sayJudgeOff(follower, goal)
+    saySilentWait(follower, goal)
     // A refused landing changes the reason of the goal and emits no event, so the goal is polled.
     if (!isLanding(goal) || follower.io.signal.aborted) return undefined
     await delay(pollMs, undefined, { signal: follower.io.signal }).catch(() => undefined) // aborted: the loop ends
@@ -132,7 +153,7 @@ export const followGoal = async (
   first: Client,
   { id, json, after: from, noWait = false }: FollowGoalOptions & { id: string },
 ): Promise<GoalView | LimitWait | undefined> => {
-  const follower: Follower = { io, id, json, client: first, hasSaidJudgeOff: false }
+  const follower: Follower = { io, id, json, client: first, isLate: false, said: new Set() }
   const { tasks } = await request<GoalView>(follower, `/goals/${id}`)
   watch(id, () => follower.client)
   const numbers = new Map(tasks.map((task) => [task.id, task.number]))
@@ -148,14 +169,21 @@ export const followGoal = async (
     }
   }
   const following = { first, goal: id, after, signal: io.signal, reconnect: () => reconnect(follower) }
-  for await (const batch of followEvents(following)) {
-    show(batch)
-    const goal = needsPoll(batch) ? await endedGoal(follower) : undefined
-    const limit = goal === undefined && noWait ? await limitOfAll(follower) : undefined
-    if (limit !== undefined) return limit
-    if (goal === undefined) continue
-    await showRest(follower, () => after, show)
-    return goal
+  const over = new AbortController()
+  const isOver = AbortSignal.any([over.signal, io.signal])
+  sayWhatKeepsItFromStarting(follower, isOver).catch(() => undefined) // it has ended, or the engine is being restarted
+  try {
+    for await (const batch of followEvents(following)) {
+      show(batch)
+      const goal = needsPoll(batch) ? await endedGoal(follower) : undefined
+      const limit = goal === undefined && noWait ? await limitOfAll(follower) : undefined
+      if (limit !== undefined) return limit
+      if (goal === undefined) continue
+      await showRest(follower, () => after, show)
+      return goal
+    }
+    return undefined
+  } finally {
+    over.abort()
   }
-  return undefined
 }
