@@ -159,6 +159,8 @@ export interface Verdict {
   tree?: string
   /** The agent changed nothing, and the requested checks pass without a change, so there is nothing to commit. */
   noChange?: true
+  /** It is the work of a person, who gave the task back. */
+  givenBack?: true
   /** How the work weakened tests or checks; absent in older verdicts. A weakening that the task does not ask for waits for a person. */
   weakened?: Weakening[]
   /** What the passing checks prove; absent in verdicts without passing checks, and in older ones. */

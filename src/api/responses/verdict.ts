@@ -35,6 +35,7 @@ export const verdict = z.strictObject({
   notes: names,
   tree: text.exactOptional(),
   noChange: z.literal(true).exactOptional(),
+  givenBack: z.literal(true).exactOptional(),
   order: names.exactOptional(),
   excluded: z
     .array(z.strictObject({ path: text, because: text, unproven: z.literal(true).exactOptional() }))

@@ -51,8 +51,17 @@ export interface Work {
   run: Run
 }
 
-export const modeOf = (context: Context, { goal, task, run }: Work): JudgeMode =>
-  judgeModeOf({ settings: context.config().judge, goal, task, changedPaths: run.verdict?.changedPaths ?? [] })
+/** Whether no agent changed the work that a person gave back. */
+const isPersonsOwn = ({ run }: Pick<Work, 'run'>): boolean =>
+  run.verdict?.givenBack === true && run.launches.length === 0
+
+/** A person who gave work back has approved it by that, so that no person is asked once more. */
+export const modeOf = (context: Context, work: Work): JudgeMode => {
+  const { goal, task, run } = work
+  const changedPaths = run.verdict?.changedPaths ?? []
+  const mode = judgeModeOf({ settings: context.config().judge, goal, task, changedPaths })
+  return mode === 'human' && isPersonsOwn(work) ? 'auto' : mode
+}
 
 /** What the gates say. */
 export type Gates = { kind: 'passed' } | { kind: 'rejected'; reason: string } | { kind: 'held'; held: Held }
@@ -106,7 +115,8 @@ export const decide = ({ task, run }: Work, gates: Gates, mode: JudgeMode): Deci
       ...{ trigger: 'gates_asked', reason: held === undefined ? 'this work is judged by a person' : heldReason(held) },
       question: (tried) => decideQuestion(task, run, { held, tried }),
     }
-  if (held === undefined) return { trigger: 'gates_decided', reason: 'every gate passed', verdict: 'approve' }
+  const passed = isPersonsOwn({ run }) ? "a person's own work, and every gate passed" : 'every gate passed'
+  if (held === undefined) return { trigger: 'gates_decided', reason: passed, verdict: 'approve' }
   return {
     ...{ trigger: 'gates_asked', reason: heldReason(held) },
     question: (tried) => heldQuestion(task, run, { ...held, tried }),

@@ -10,6 +10,7 @@ import {
   type Verdict,
   type Weakening,
 } from '../../../domain/run.ts'
+import { isGivenBack } from '../../../domain/task.ts'
 import { remainingFailures, failuresText, unacceptedFailures } from '../../../domain/preexisting-failures.ts'
 import type { Evidence } from '../../../recovery/evidence.ts'
 import { isDocumentation } from '../../../recovery/documentation.ts'
@@ -142,7 +143,8 @@ const workOf = async (runContext: RunContext): Promise<Work> => {
   const changedPaths = found.changes.map((change) => change.path)
   const kept = { ...keptVerdict(runContext.run.verdict), dropped: droppedSoFar(runContext) }
   const planned = plannedChecks(runContext.task, await trustedContract(runContext), changedPaths, kept)
-  return { found, planned, verdict: { ...kept, changedPaths } }
+  const givenBack = isGivenBack(runContext.task) ? { givenBack: true as const } : {}
+  return { found, planned, verdict: { ...kept, changedPaths, ...givenBack } }
 }
 
 const nothingRan =
