@@ -1,6 +1,8 @@
 /** Renders goals, tasks, questions and reports as text for people. */
 import { stripVTControlCharacters } from 'node:util'
 import type { GoalView, ReportView, StatusView, TaskView } from '../api/contract.ts'
+import { isWithoutWork } from '../domain/goal.ts'
+import { nothingToDo } from '../domain/proof.ts'
 import { questionLines } from '../domain/question-lines.ts'
 import { failuresText } from '../domain/preexisting-failures.ts'
 import { durationText, localTimes, timeText, whenText } from './times.ts'
@@ -53,7 +55,7 @@ const stepText = (task: TaskView, now: string): string => {
 }
 
 /** How a task or run that an engine left at work is shown while no engine runs: its agent ends with the engine, or soon after. */
-export const interrupted = 'interrupted'
+export const leftAtWork = 'interrupted'
 
 interface TaskLineOptions {
   attempt?: string
@@ -69,8 +71,11 @@ export const taskLine = (
   const isInterrupted = isEngineGone && task.status === 'running'
   const step = isInterrupted ? 'it goes on when an engine runs' : stepText(task, now)
   const { outcome = null, proof = null, notes = [] } = (task.status === 'done' ? task.run : null) ?? {}
+  const status = isInterrupted ? leftAtWork : task.status
+  // Nothing was achieved that would deserve the colour of success.
+  const painted = (proof === nothingToDo ? status : statusText(paint, status)).padEnd(26)
   const shown = `${shownOutcome(outcome, proof)}${notes.map((text) => `\n      ${paint.dim(`note: ${safe(text)}`)}`).join('')}`
-  return `  ${String(task.number).padStart(2)}. ${statusText(paint, isInterrupted ? interrupted : task.status).padEnd(26)} ${cutToWidth(safe(task.title), 60)} ${paint.dim(`[${task.id}]`)}${attempt}${shown}${step === '' ? '' : `\n      ${paint.dim(localTimes(safe(step), now))}`}`
+  return `  ${String(task.number).padStart(2)}. ${painted} ${cutToWidth(safe(task.title), 60)} ${paint.dim(`[${task.id}]`)}${attempt}${shown}${step === '' ? '' : `\n      ${paint.dim(localTimes(safe(step), now))}`}`
 }
 
 /** What the checks say of the work. Empty if they only passed. */
@@ -102,6 +107,7 @@ const landingLines = (paint: Paint, goal: GoalView): string[] => {
     return [`  ready to land on ${safe(goal.targetBranch ?? 'a branch of yours')}: ${paint.bold(goal.mergeCommand)}`]
   // An engine that is older than this command has no such field.
   if (typeof goal.partCommand === 'string') return [partText(paint, goal, goal.partCommand)]
+  if (goal.state === 'done' && isWithoutWork(goal)) return ['  no file differs, so nothing landed']
   return goal.state === 'done' && goal.targetBranch !== null
     ? [paint.good(`  landed on ${safe(goal.targetBranch)}`), ...failingTargetLine(paint, goal)]
     : []

@@ -195,3 +195,11 @@ export const endedShown = { standard: 50, most: 100_000 } as const
 
 export const goalEnded = (state: GoalState): boolean =>
   state === 'ready' || (goalFlow.terminal as readonly string[]).includes(state)
+
+/** Whether the goal has a branch and no task of it changed a file, so that nothing can land. */
+export const isWithoutWork = ({
+  repoMode,
+  baseCommit,
+  headCommit,
+}: Pick<Goal, 'repoMode' | 'baseCommit' | 'headCommit'>): boolean =>
+  repoMode !== 'direct' && headCommit !== null && headCommit === baseCommit

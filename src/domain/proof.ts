@@ -48,3 +48,6 @@ export const proofText = ({ kind, fact, tests, files }: Proof): string => {
       return `not proved: ${fact}`
   }
 }
+
+/** How a task is shown whose agent had nothing to change: its checks pass as they are. */
+export const nothingToDo = 'nothing to do'

@@ -6,7 +6,7 @@ import { runStates } from '../../domain/run.ts'
 import { exitCodes } from '../../errors.ts'
 import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 import { printLine, printJson, type Io } from '../io.ts'
-import { interrupted, safe } from '../render.ts'
+import { leftAtWork, safe } from '../render.ts'
 import { durationText, whenText } from '../times.ts'
 import { cutToWidth } from '../width.ts'
 
@@ -23,7 +23,7 @@ const statesGiven = (text: string): string => {
 }
 
 const endText = ({ state, phase, verdict, errorMeta }: Run, isEngineGone: boolean): string => {
-  if (state === 'running') return `${isEngineGone ? interrupted : state} (${phase})`
+  if (state === 'running') return `${isEngineGone ? leftAtWork : state} (${phase})`
   if (state === 'success') return `succeeded: ${safe(outcomeText(verdict?.outcome ?? 'not verified', verdict?.proof))}`
   return `${state}${errorMeta === null ? '' : `: ${cutToWidth(safe(errorMeta.message), 100)}`}`
 }

@@ -3,7 +3,7 @@
  * repeated.
  */
 import { landCommand } from '../landing/goal-branch.ts'
-import type { Goal } from '../../domain/goal.ts'
+import { isWithoutWork, type Goal } from '../../domain/goal.ts'
 import { waitsForAutoFix } from '../../domain/rework.ts'
 import type { Task } from '../../domain/task.ts'
 import { dropEndedLimits } from '../../store/account.ts'
@@ -137,11 +137,13 @@ const endGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<voi
     return
   }
   const isDirect = goal.repoMode === 'direct'
-  const detail = isDirect ? `the work is in the folder${await acceptedFailuresText(context, goal)}` : landCommand(goal)
+  const isOver = isDirect || isWithoutWork(goal)
+  const inFolder = `the work is in the folder${isDirect ? await acceptedFailuresText(context, goal) : ''}`
+  const detail = isWithoutWork(goal) ? 'no file differs, so nothing lands' : isDirect ? inFolder : landCommand(goal)
   await context.db.transaction(async (tx) => {
     await requireAsRead(tx, goal, tasks)
     const ready = mustSucceed(await moveGoal(tx, goal, 'all_done', detail))
-    if (isDirect) mustSucceed(await moveGoal(tx, ready, 'landed', detail))
+    if (isOver) mustSucceed(await moveGoal(tx, ready, 'landed', detail))
   })
   context.at('goal-ready')
 }

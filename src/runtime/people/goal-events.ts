@@ -31,7 +31,7 @@ export const goalEvents: EventTypes = {
   'goal.ready': {
     meaning: 'every task is done, and the work is on the goal branch or, in direct mode, in the folder',
     sentence: (p) =>
-      p.repoMode === 'direct'
+      p.repoMode === 'direct' || !payloadText(p, 'reason').startsWith('unstuck ')
         ? 'every task is done'
         : `every task is done, and the work is on the goal branch; to land it: ${payloadText(p, 'reason')}`,
   },

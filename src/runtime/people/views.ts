@@ -27,7 +27,7 @@ import type { Escalation } from '../../domain/escalation.ts'
 import type { Goal } from '../../domain/goal.ts'
 import { defaultJudgeRetries } from '../../domain/judgement.ts'
 import type { LoopState } from '../../domain/loop.ts'
-import { outcomeText, type Proof } from '../../domain/proof.ts'
+import { nothingToDo, outcomeText, type Proof } from '../../domain/proof.ts'
 import { preexistingFailures, type Run, type Verdict } from '../../domain/run.ts'
 import { preexistingFailuresOfGoal } from '../../domain/preexisting-failures.ts'
 import { waitsForAutoFix } from '../../domain/rework.ts'
@@ -106,8 +106,10 @@ const shownLoop = ({ iteration, limit, role, stage, tests }: LoopState) => ({
   tests: tests?.state ?? null,
 })
 
-const proofOf = (verdict: Verdict | null | undefined): string | null =>
-  verdict?.proof === undefined ? null : outcomeText(verdict.outcome, verdict.proof)
+const proofOf = (verdict: Verdict | null | undefined): string | null => {
+  if (verdict?.noChange === true && verdict.outcome === 'verified') return nothingToDo
+  return verdict?.proof === undefined ? null : outcomeText(verdict.outcome, verdict.proof)
+}
 
 /** Tests of the base commit that the work made expect something else, and their files. */
 const expectationsOf = (verdict: Verdict | null): Pick<Proof, 'tests' | 'files'> | null => {
