@@ -30,10 +30,12 @@ const exists = async (path: string): Promise<boolean> =>
 export const checkoutOf = async (repository: Repository, ref: string): Promise<string | undefined> => {
   const { stdout } = await git(['worktree', 'list', '--porcelain', '-z'], inRepository(repository))
   const owner = stdout.split('\0\0').find((entry) => entry.split('\0').includes(`branch ${ref}`))
-  const folder = owner
+  const listed = owner
     ?.split('\0')
     .find((line) => line.startsWith('worktree '))
     ?.slice('worktree '.length)
+  // With the git directory elsewhere (a submodule, --separate-git-dir) git lists that as the main worktree.
+  const folder = listed === repository.commonDir ? repository.root : listed
   return folder !== undefined && (await exists(folder)) ? folder : undefined
 }
 
@@ -175,7 +177,7 @@ const forwardCheckout = async (repository: Repository, folder: string, move: Mov
   const { ref, from, to } = move
   const place: GitOptions = { ...inRepository(repository), cwd: folder }
   const busy = await operationUnderWay(place)
-  if (busy !== undefined) return refuse('dirty', `${folder} is in the middle of another git operation (${busy})`)
+  if (busy !== undefined) return refuse('busy', `${folder} is in the middle of another git operation (${busy})`)
   const written = await pathsOf(place, from, to)
   const open = await stagedAgainst(place, to)
   const changed = affected(await uncommitted(place), written).filter(({ path, unstaged }) => unstaged || open.has(path))

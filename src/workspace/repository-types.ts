@@ -83,7 +83,15 @@ export type FastForward =
   | { ok: true; from: string; to: string }
   | {
       ok: false
-      reason: 'dirty' | 'diverged' | 'untracked-in-the-way' | 'branch-missing' | 'moved' | 'refused' | 'git-failed'
+      reason:
+        | 'dirty'
+        | 'busy'
+        | 'diverged'
+        | 'untracked-in-the-way'
+        | 'branch-missing'
+        | 'moved'
+        | 'refused'
+        | 'git-failed'
       detail: string
       paths: string[]
     }

@@ -2,12 +2,12 @@
  * Work that an agent left beside the files of its clone: commits on another branch, a stash, a linked worktree inside of it. Only what
  * the agent wrote is read; its refs and paths are parsed as text.
  */
-import { readdir, realpath } from 'node:fs/promises'
+import { lstat, readdir, realpath } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { readRegularText } from '../platform/regular-file.ts'
 import { captureTree } from './changes.ts'
-import { git, gitLine, objectName } from './git.ts'
-import { inShadow, withIndex, type Shadow } from './shadow.ts'
+import { fieldsOf, git, gitLine, objectName } from './git.ts'
+import { inShadow, overFiles, withIndex, type Shadow } from './shadow.ts'
 import type { KeptCommits } from './snapshot.ts'
 
 export interface StrayWork {
@@ -112,3 +112,20 @@ export const findStrayWork = async (shadow: Shadow, request: StrayRequest): Prom
   }
   return found
 }
+
+/** What tools leave in a turn that writes nothing: packages and caches. */
+const ofTools = /(?:^|\/)(?:node_modules|\.venv|__pycache__|\.(?:pytest|mypy|ruff)_cache)\/$/
+
+/** Ignored files (with a final slash: folders) of a workspace that were written after `since`, in milliseconds: git shows no change of them. */
+export const ignoredSince = (
+  shadow: Shadow,
+  { workspace, base, since }: { workspace: string; base: string; since: number },
+): Promise<string[]> =>
+  withIndex(shadow, async (indexFile) => {
+    const place = overFiles(shadow, workspace, indexFile)
+    await git(['read-tree', objectName(base)], place)
+    const args = ['ls-files', '--others', '--ignored', '--exclude-standard', '--directory', '-z']
+    const paths = fieldsOf((await git(args, place)).stdout).filter((path) => !ofTools.test(path))
+    const times = await Promise.all(paths.map((path) => lstat(join(workspace, path)).catch(() => undefined)))
+    return paths.filter((_path, at) => (times[at]?.mtimeMs ?? 0) >= since)
+  })

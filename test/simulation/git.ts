@@ -342,6 +342,7 @@ const workCalls = (state: State) => ({
   laySubmodules: () => ({ laid: [], missing: [] }),
   layEnvironments: () => [],
   findStrayWork: () => [],
+  ignoredSince: () => [],
   includedFiles: () => [],
   ignoredEntries: () => [],
   layOwnersFiles: () => ({}),

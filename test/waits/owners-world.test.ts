@@ -113,6 +113,15 @@ describe('a turn', () => {
     expect((await scene.events(goal, 'run.work_brought_in')).map(({ payload }) => payload['from'])).toEqual([where])
   })
 
+  test('that writes only what git ignores is told so, and the question names it', async () => {
+    const agent = claude(`begin(); put('made.txt', 'made'); put('node_modules/x', 'x'); end()`)
+    scene = await openScene({ agent }, {}, { files: { '.gitignore': 'made.txt\nnode_modules/\n' } })
+    const goal = await scene.goal([{ commands: [] }])
+    await scene.until(goal, 'awaiting_human')
+    const [question] = await scene.questions()
+    expect(question?.happened).toContain('it wrote made.txt, which git ignores')
+  })
+
   test('that leaves different work in two places is asked again, with their names', async () => {
     const both = `for (const name of ['one', 'two']) { git('checkout', '-q', '-b', name, 'HEAD'); put('made.txt', name); git('add', '-A'); git('commit', '-qm', name); git('checkout', '-q', '-') }`
     const agent = claude(`${shell}

@@ -215,6 +215,16 @@ test('a fast-forward moves branch, index and files, and leaves unrelated untrack
   expect(await forward(to)).toEqual({ ok: true, from: to, to })
 })
 
+test('a checkout whose git directory lies elsewhere is forwarded with its branch', async () => {
+  scene = await setScene({ 'a.txt': 'a' })
+  user(scene.root, 'init', '-q', '--separate-git-dir', join(scene.top, 'elsewhere'))
+  const repository = await openRepository(scene.root)
+  const to = await published({ 'a.txt': 'A' })
+  expect(await fastForward(repository, { branch: 'main', to })).toMatchObject({ ok: true, to })
+  expect(readFileSync(join(scene.root, 'a.txt'), 'utf8')).toBe('A')
+  expect(user(scene.root, 'status', '--porcelain')).toBe('')
+})
+
 test('staged, unstaged or merging work on what it writes stops a fast-forward and stays as it was', async () => {
   scene = await setScene({ 'a.txt': 'a', 'b.txt': 'b' })
   const to = await published({ 'a.txt': 'A' })
@@ -225,7 +235,7 @@ test('staged, unstaged or merging work on what it writes stops a fast-forward an
   expect(user(scene.root, 'status', '--porcelain')).toBe('M  a.txt\n M b.txt')
   user(scene.root, 'reset', '--quiet', '--hard')
   writeFileSync(join(scene.root, '.git/MERGE_HEAD'), scene.head)
-  expect(await forward(to)).toMatchObject({ ok: false, reason: 'dirty', detail: expect.stringContaining('MERGE_HEAD') })
+  expect(await forward(to)).toMatchObject({ ok: false, reason: 'busy', detail: expect.stringContaining('MERGE_HEAD') })
   expect(await readRef(scene.repository, 'refs/heads/main')).toBe(scene.head)
 })
 

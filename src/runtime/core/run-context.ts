@@ -47,6 +47,8 @@ export interface RunContext {
   /** Where the agent left work beside its files (bring-stray-work.ts), and what changed in the owner's checkout meanwhile. */
   strayWork?: string[]
   strayFiles?: string[]
+  /** Files that the agent wrote and git ignores, where it changed nothing else. */
+  ignoredFiles?: string[]
   /** Commits or trees that were brought in already. */
   broughtIn?: string[]
   /** See secret-lines.ts. */

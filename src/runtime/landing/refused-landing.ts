@@ -25,6 +25,7 @@ const pathText = (paths: readonly string[]): string => {
 /** What a person has to do, by the reason of the refusal. */
 const remedy: Record<string, string> = {
   dirty: 'commit or stash these changes',
+  busy: 'finish or abort it (a lock file that no running git holds can be removed)',
   'untracked-in-the-way': 'move or remove these files',
   'branch-missing': 'create the branch again',
   conflict: 'resolve the conflict by hand',
@@ -44,7 +45,7 @@ export const refusalText = (goal: Goal, { reason, detail, paths }: LandingRefusa
  * Refusals that occur only when the goal is based on the current tip of its target: the count of the target's moves
  * starts again.
  */
-const onCurrentTip = new Set(['dirty', 'untracked-in-the-way', 'still-failing'])
+const onCurrentTip = new Set(['dirty', 'busy', 'untracked-in-the-way', 'still-failing'])
 
 /** If work that has to be redone is still on the branch after this many tries, a person is asked. */
 const triesLimit = 5

@@ -128,6 +128,7 @@ const revertCommit = async (context: Context, landed: Landed): Promise<string> =
 
 const remedies: Partial<Record<Extract<FastForward, { ok: false }>['reason'], string>> = {
   dirty: 'commit or stash these changes',
+  busy: 'finish or abort it',
   'untracked-in-the-way': 'move or remove these files',
   refused: 'allow this push on the remote',
 }

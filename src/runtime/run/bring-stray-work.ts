@@ -12,6 +12,13 @@ import { saveProgress, type RunContext } from '../core/run-context.ts'
 
 const shown = 20
 
+const ignoredOf = async ({ context, paths, run }: RunContext, base: string): Promise<string[]> => {
+  const startedAt = run.launches.at(-1)?.startedAt
+  if (startedAt == null) return []
+  const { workspace } = paths
+  return context.ports.git.ignoredSince(context.shadow, { workspace, base, since: Date.parse(startedAt) })
+}
+
 /** Returns the work with what was found; undefined = nothing unambiguous was found. */
 export const bringStrayWork = async (
   runContext: RunContext,
@@ -26,6 +33,7 @@ export const bringStrayWork = async (
   const found = all.filter(({ files }) => runContext.broughtIn?.includes(files) !== true)
   const [only] = found
   runContext.strayWork = found.map(({ where }) => where)
+  if (only === undefined) runContext.ignoredFiles = await ignoredOf(runContext, base)
   if (only === undefined || found.length > 1) return undefined
   const changed = (await git.changesBetween(context.shadow, base, only.files)).map(({ path }) => path)
   const verdict = keptVerdict(run.verdict)
