@@ -46,7 +46,7 @@ const long = isLongForm
     ]
 
 /** Folders whose suites are started by name from `.ci/run`. */
-const heavy = 'test/{browser,chaos,real,remote,hostile,hosts,simulation,verify,waits}/**'
+const heavy = 'test/{browser,chaos,real,real-repositories,remote,hostile,hosts,simulation,verify,waits}/**'
 
 /**
  * Each project has its own number of workers, so vitest runs them one after the other (`groupOrder`).
@@ -120,7 +120,7 @@ export default defineConfig({
         test: {
           name: 'waits',
           sequence: { groupOrder: 4 },
-          include: ['test/waits/**/*.test.ts'],
+          include: ['test/{real-repositories,waits}/**/*.test.ts'],
           exclude: long,
           globalSetup: ['test/support/global-setup.ts'],
           testTimeout: 900_000,

@@ -3,6 +3,7 @@
  * Objects are written as one pack, without a transport and without hooks. `forward.ts` handles the user's checkout.
  */
 import { join } from 'node:path'
+import { foldersAbove } from '../domain/folders-above.ts'
 import { AppError } from '../errors.ts'
 import { changesBetween } from './changes.ts'
 import { readCommit, type CommitFields } from './commit.ts'
@@ -40,6 +41,17 @@ export const swapRef = async (
   throw new AppError('GIT_FAILED', `${ref} in ${cwd} could not be set: ${result.stderr.trim().slice(0, 500)}`)
 }
 
+/** Git keeps no branch `a/b` beside a branch `a`. */
+const refuseClash = async (repository: Repository, name: string): Promise<void> => {
+  for (const above of foldersAbove(name)) {
+    if ((await readRef(repository, refName(`refs/heads/${above}`))) === null) continue
+    throw new AppError(
+      'REPOSITORY_STATE',
+      `${repository.root} has a branch "${above}", and git cannot make ${name} beside it; rename yours (git branch -m ${above} <another name>), then run again`,
+    )
+  }
+}
+
 /** Creates `refs/heads/<name>` at `start`; an existing branch of that name is left unchanged. */
 export const ensureGoalBranch = async (
   repository: Repository,
@@ -47,7 +59,12 @@ export const ensureGoalBranch = async (
 ): Promise<{ ref: string; head: string; created: boolean }> => {
   const ref = refName(`refs/heads/${request.name}`)
   commonDirOf(repository)
-  const created = await swapRef(repository, { ref, from: null, to: request.start, why: 'unstuck: goal branch' })
+  const created = await swapRef(repository, { ref, from: null, to: request.start, why: 'unstuck: goal branch' }).catch(
+    async (error: unknown) => {
+      await refuseClash(repository, request.name)
+      throw error
+    },
+  )
   if (created) return { ref, head: request.start, created }
   return { ref, head: (await readRef(repository, ref)) ?? request.start, created }
 }

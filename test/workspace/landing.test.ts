@@ -217,9 +217,9 @@ test('a fast-forward moves branch, index and files, and leaves unrelated untrack
 
 test('a checkout whose git directory lies elsewhere is forwarded with its branch', async () => {
   scene = await setScene({ 'a.txt': 'a' })
+  const to = await published({ 'a.txt': 'A' })
   user(scene.root, 'init', '-q', '--separate-git-dir', join(scene.top, 'elsewhere'))
   const repository = await openRepository(scene.root)
-  const to = await published({ 'a.txt': 'A' })
   expect(await fastForward(repository, { branch: 'main', to })).toMatchObject({ ok: true, to })
   expect(readFileSync(join(scene.root, 'a.txt'), 'utf8')).toBe('A')
   expect(user(scene.root, 'status', '--porcelain')).toBe('')
