@@ -235,6 +235,10 @@ const chmodKey = ({ directory, newMode }: ModeChange): string => `chmod ${newMod
 export const installKeyOf = ({ manager, folder, files }: Install): string =>
   `install:${manager}:${files === undefined ? folder : digestOf(files.join('\n'))}`
 
+/** Of an install of these inputs: with others it may end in another way. */
+export const installActionKeyOf = (install: Install): string =>
+  [installKeyOf(install), ...(install.inputs === undefined ? [] : [install.inputs])].join(':')
+
 const feedbackKeyOf = ({ command, failing }: FeedbackTarget): string =>
   `feedback ${digestOf([command, ...failing.toSorted()].join('\n'))}`
 
@@ -261,10 +265,7 @@ export const actionKeyOf = (action: Action): string => {
     case 'reorder':
       return `reorder:${action.order.join('\n')}`
     case 'install':
-      return [
-        installKeyOf(action.install),
-        ...(action.install.inputs === undefined ? [] : [action.install.inputs]),
-      ].join(':')
+      return installActionKeyOf(action.install)
     case 'exclude_paths':
       return `exclude:${digestOf(action.excluded.map(({ path }) => path).join('\n'))}`
     case 'allow_paths':

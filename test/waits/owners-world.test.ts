@@ -1,8 +1,9 @@
 /** Checks mean in a clone what they mean in the owner's checkout, and work is found wherever a turn left it. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
 let scene: Scene
@@ -27,7 +28,8 @@ const configOf = (): { workspace?: { copy?: string[]; filters?: string[] } } =>
 
 describe('a check that needs what only the checkout has', () => {
   const files = {
-    '.gitignore': 'fixtures/\n.env\n',
+    '.gitignore': 'fixtures/\n.env\n*.map\n',
+    'built.js': "require('fs').readFileSync('tool.map')",
     'fixture.js': "require('./fixtures/local.json')",
     'secret.js': "require('fs').readFileSync('.env')",
   }
@@ -52,14 +54,18 @@ describe('a check that needs what only the checkout has', () => {
     expect([await scene.recoveries(second), git('show', `unstuck/goal/${second}:made.txt`)]).toEqual([[], 'true'])
   })
 
-  test('asks before it copies a secret; the answer is the remedy', async () => {
-    scene = await openScene({ agent: working }, {}, { files })
-    writeFileSync(join(scene.root, '.env'), 'PASSWORD=of-the-owner')
-    const goal = await scene.goal([{ commands: ['node secret.js'] }])
+  test.each([
+    ['a secret', '.env', 'secret.js'],
+    ['the output of a build', 'tool.map', 'built.js'],
+  ])('asks at once before it copies %s; the answer is the remedy', async (_what, path, check) => {
+    const requeue = { inPlaceLimit: 5, blockedSeconds: 3_600 }
+    scene = await openScene({ agent: working }, { requeue }, { files })
+    writeFileSync(join(scene.root, path), 'PASSWORD=of-the-owner')
+    const goal = await scene.goal([{ commands: [`node ${check}`] }])
     await scene.until(goal, 'awaiting_human')
     expect(await launchesOf(goal)).toBe(1)
     await answer('copy_files')
-    expect(configOf().workspace?.copy).toEqual(['.env'])
+    expect(configOf().workspace?.copy).toEqual([path])
     await scene.until(goal, 'ready')
     expect(changedIn(goal)).toEqual(['made.txt'])
     expect(JSON.stringify(await scene.get('/events?limit=1000'))).not.toContain('of-the-owner')
@@ -83,6 +89,50 @@ test('a file of a filter that may not run is one question, and its answer lets t
 const shell = `import { execFileSync } from 'node:child_process'
 const git = (...args) => execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@a', ...args])
 begin()`
+
+describe('a check finds a module', () => {
+  let libs = ''
+  beforeEach(() => {
+    libs = mkdtempSync(join(tmpdir(), 'unstuck-libs-'))
+    mkdirSync(join(libs, 'dep'))
+    writeFileSync(join(libs, 'dep/package.json'), '{"name":"dep","version":"1.0.0"}')
+    writeFileSync(join(libs, 'dep/index.js'), '')
+  })
+  afterEach(() => rmSync(libs, { recursive: true }))
+
+  const greenWith = async (lay: () => void, environment: Record<string, string>, files: Record<string, string>) => {
+    const all = { 'use.js': "require('dep')", '.gitignore': 'node_modules/\n', ...files }
+    scene = await openScene(
+      { agent: working },
+      {},
+      { files: all, environment: { PATH: process.env.PATH ?? '', ...environment } },
+    )
+    lay()
+    const goal = await scene.goal([{ commands: ['node use.js'] }])
+    await scene.until(goal, 'ready', 'awaiting_human')
+    expect([(await scene.task(goal)).place, await scene.recoveries(goal)]).toEqual(['done', []])
+  }
+
+  test('that the shell of the owner names', () => greenWith(() => undefined, { NODE_PATH: libs }, {}))
+
+  test('that is linked into the packages from outside, and the link is not followed', async () => {
+    const lay = (): void => {
+      mkdirSync(join(scene.root, 'node_modules'))
+      symlinkSync(join(libs, 'dep'), join(scene.root, 'node_modules/dep'))
+    }
+    await greenWith(lay, {}, { 'package.json': '{}', 'package-lock.json': '{}' })
+  })
+
+  test('of a workspace of its own without a lockfile', async () => {
+    const lay = (): void => {
+      mkdirSync(join(scene.root, 'node_modules'))
+      symlinkSync('../packages/dep', join(scene.root, 'node_modules/dep'))
+      const packages = { 'node_modules/dep': { resolved: 'packages/dep', link: true } }
+      writeFileSync(join(scene.root, 'node_modules/.package-lock.json'), JSON.stringify({ packages }))
+    }
+    await greenWith(lay, {}, { 'package.json': '{"workspaces":["packages/*"]}', 'packages/dep/index.js': '' })
+  })
+})
 
 describe('a turn', () => {
   test('that leaves litter of tools lands without it, and a task that names some keeps it', async () => {

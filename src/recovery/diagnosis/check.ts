@@ -15,6 +15,7 @@ import { isClaim, labels, type ClaimLabel, type Label } from './labels.ts'
 import { reordered } from '../command/order.ts'
 import { classify, type Classification } from './classify.ts'
 import { testCauseOf } from './test-cause.ts'
+import { concernsWork, isNoCheck, isUnchanged } from './unchanged-failure.ts'
 import { outputLines } from './output-lines.ts'
 import { cannotRun, compared, statusText, isCannotRun, lastLine, failureText } from './check-text.ts'
 
@@ -134,9 +135,16 @@ const neverStarted = (check: ObservedCheck, label: Label): boolean =>
     ? neverStartedLabels.has(label)
     : failsAlikeOnBase(check, label) && neverStartedLabels.has(label)
 
-/** A program that no install of the repository brings does not appear by waiting, and each retry would cost a launch. */
+/** What no install of the repository brings does not appear by waiting, and each retry would cost a launch. */
 const unlessInstalled = ({ install }: { install?: Install }): { retryable?: false } =>
   install === undefined ? { retryable: false } : {}
+
+/** The same, where the base commit lacks it in the same way. */
+const unlessBrought = (
+  check: ObservedCheck,
+  label: Label,
+  install: { install?: Install } = {},
+): { retryable?: false } => (failsAlikeOnBase(check, label) ? unlessInstalled(install) : {})
 
 /** The finding for a cause that the output names. It allows dropping the check only if the base commit shows the same cause. */
 const named = (check: ObservedCheck, label: NamedLabel, found: Classification, machine: Machine): CheckFinding => {
@@ -152,7 +160,12 @@ const named = (check: ObservedCheck, label: NamedLabel, found: Classification, m
   if (label === 'missing_script') return { ...row, label, facts: { ...facts, ...narrowed(check, label) } }
   if (label === 'sequence_issue') return { ...row, label, facts: { ...facts, ...orderOf(check) } }
   if (label === 'dependency_missing')
-    return { ...row, label, facts: { ...facts, ...install, ...narrowed(check, label) } }
+    return {
+      ...{ ...row, ...unlessBrought(check, label, install), label },
+      facts: { ...facts, ...install, ...narrowed(check, label) },
+    }
+  if (label === 'build_artifact_missing' || label === 'missing_env_var')
+    return { ...row, ...unlessBrought(check, label), label, facts }
   if (label === 'command_not_found')
     return { ...row, ...unlessInstalled(install), label, facts: { ...facts, ...install, ...narrowed(check, label) } }
   if (label === 'runtime_version') return { ...row, label, retryable: false, facts }
@@ -183,20 +196,26 @@ const failsOnBaseToo = ({ baseline }: ObservedCheck): boolean =>
 const withoutFiles = (check: ObservedCheck, found: Classification): CheckFinding | undefined => {
   const absent = absentIn(check)
   if (absent.length === 0 || !failsOnBaseToo(check)) return undefined
-  const plain = absent.filter(({ secret }) => !secret).map(({ path }) => path)
+  const plain = absent.filter(({ asks }) => !asks).map(({ path }) => path)
+  // Another check of the plan builds it.
+  if (plain.length === 0 && (found.label === 'sequence_issue' || orderOf(check).order !== undefined)) return undefined
+  const buildable = absent.some(({ isFolder }) => isFolder)
+    ? '; workspace.setup in .unstuck/config.json can make it'
+    : ''
   return {
     ...verification,
     label: 'dependency_missing',
     failureCode: 'setup_or_bootstrap_issue',
     category: 'setup',
-    retryable: true,
+    // Only the owner's answer brings it: neither waiting nor an agent does.
+    retryable: plain.length > 0,
     evidence: `${failureText(check, found.evidence)}: ${absentText(absent)}`,
     facts: {
       ...factsOf(check),
       ...(plain.length > 0
         ? { install: ownersFiles(plain) }
         : {
-            machine: absentText(absent),
+            machine: `${absentText(absent)}${buildable}`,
             copyable: absent.filter(({ isFolder }) => !isFolder).map(({ path }) => path),
           }),
     },
@@ -238,26 +257,6 @@ const replacementOf = ({ script, mustRun, plan = [] }: ObservedCheck): { replace
   script?.replacement === undefined || mustRun === true || plan.includes(script.replacement)
     ? {}
     : { replacement: script.replacement }
-
-/** Whether nobody named the command and the base commit cannot run it either. No agent is started for such a command. */
-const isNoCheck = ({ source, baseline }: ObservedCheck, evidence: string): boolean =>
-  source === 'inferred' && isCannotRun(evidence) && baseline?.label !== undefined
-
-/**
- * Whether a check that the task does not name fails exactly as on the base commit. The goal may still be to mend it, but an agent
- * that was told once and changed nothing about it does not do so the tenth time.
- */
-const isUnchanged = ({ source, baseline }: ObservedCheck): boolean => source !== 'task' && baseline?.isSame === true
-
-/** Labels of a check that got as far as to judge the code. Any other failure may be one of the repository's surroundings. */
-const judging = new Set<string>(['test_failure', 'compile_error', 'lint_error'])
-
-/** Whether an unchanged failure can have to do with the work: the check judged the code, or its output names a changed file. */
-const concernsWork = ({ changed, stdout, stderr, failing }: ObservedCheck, label: string): boolean =>
-  changed === undefined ||
-  judging.has(label) ||
-  failing?.areTests === true ||
-  changed.some((path) => stdout.includes(path) || stderr.includes(path))
 
 /**
  * Whether the work is to blame: the check judged the code, or it passes on the base commit on the same machine. If a probe

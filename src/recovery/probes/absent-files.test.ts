@@ -27,7 +27,6 @@ describe('a line of a check names an ignored file that the clone lacks', () => {
     ['another file that ends alike', "Cannot find module './local.json'", 'fixtures/mylocal.json'],
     ['a word that is no path', 'AssertionError: expected local to be remote', 'local'],
     ['installed packages', "Cannot find module './node_modules/x/index.js'", 'node_modules/'],
-    ['the result of a build, which other sources made', "Cannot find module '../dist/index.js'", 'dist/'],
     ['a virtual environment', 'bad interpreter: .venv/bin/python: no such file', '.venv/'],
   ])('not %s', (_what, line, entry) => {
     expect(found(line, [entry])).toEqual([])
@@ -36,8 +35,14 @@ describe('a line of a check names an ignored file that the clone lacks', () => {
   test('names of secrets are told apart from those of tests and templates', () => {
     const line = 'missing: .env, .env.test, config/server.key and .env.example'
     const ignored = ['.env', '.env.test', '.env.example', 'config/server.key']
-    const secrets = absentFiles([line], { ignored, workspace, isHere: () => false }).filter(({ secret }) => secret)
-    expect(secrets.map(({ path }) => path)).toEqual(['.env', 'config/server.key'])
+    const asking = absentFiles([line], { ignored, workspace, isHere: () => false }).filter(({ asks }) => asks)
+    expect(asking.map(({ path }) => path)).toEqual(['.env', 'config/server.key'])
+  })
+
+  test('the result of a build, which other sources made, is copied only by the word of its owner', () => {
+    const absent = (line: string) => absentFiles([line], { ignored: ['dist/'], workspace, isHere: () => false })
+    expect(absent("Cannot find module '../dist/index.js'")).toEqual([{ path: 'dist', isFolder: true, asks: true }])
+    expect(absent('written to dist/index.js')).toEqual([])
   })
 
   test('a secret that a line only mentions is not what the check misses', () => {

@@ -9,8 +9,8 @@ import { isArtifact, inEnvironment } from '../diagnosis/refine/match-context.ts'
 export interface AbsentFile {
   path: string
   isFolder: boolean
-  /** Whether its name is that of a secret: it is copied only if its owner says so. */
-  secret: boolean
+  /** It is copied only if its owner says so: a secret, or the output of a build, which other sources may have made. */
+  asks: boolean
 }
 
 /** An entry as git lists it: a folder ends with a slash. */
@@ -62,11 +62,11 @@ const namesInside = (word: string, folder: string): boolean => {
 /** Source code that a tool writes from a description, such as a client of an API: the work seldom changes that. */
 const generatedCode = /(?:^|\/)(?:__generated__|generated)(?:\/|$)/
 
-/** Built by a command, which would make another result of the sources that are checked; or the owner's settings. */
-const isMade = (path: string): boolean =>
-  inEnvironment.test(`${path}/`) ||
-  /^\.unstuck(?:\/|$)/.test(path) ||
-  (!generatedCode.test(path) && (isArtifact(`${path}/`) || isArtifact(path)))
+/** Installed packages, which an install brings, and the owner's settings. */
+const isNeverCopied = (path: string): boolean => inEnvironment.test(`${path}/`) || /^\.unstuck(?:\/|$)/.test(path)
+
+/** Built by a command, which would make another result of the sources that are checked. */
+const isBuilt = (path: string): boolean => !generatedCode.test(path) && (isArtifact(`${path}/`) || isArtifact(path))
 
 /** By convention they hold values for tests, or none. */
 const templates = /(?:^|\/)\.env\.(?:test|ci|example|sample|template)$/
@@ -75,8 +75,8 @@ const templates = /(?:^|\/)\.env\.(?:test|ci|example|sample|template)$/
 export const isSecretFile = (path: string): boolean => secretRuleFor(path) !== undefined && !templates.test(path)
 
 /**
- * The ignored entries that these lines of a check's output name. `isHere`: whether the clone has the path. A secret counts only where
- * the line says that it is not there, because its owner is asked about it.
+ * The ignored entries that these lines of a check's output name. `isHere`: whether the clone has the path. One whose owner is asked
+ * about it counts only where the line says that it is not there.
  */
 export const absentFiles = (
   lines: readonly string[],
@@ -92,8 +92,8 @@ export const absentFiles = (
   return ignored.flatMap((entry) => {
     const isFolder = entry.endsWith('/')
     const path = isFolder ? entry.slice(0, -1) : entry
-    const secret = isSecretFile(path)
-    const isNamed = (secret ? missing : words).some((word) => (isFolder ? namesInside : namesFile)(word, path))
-    return isMade(path) || !isNamed || isHere(path) ? [] : [{ path, isFolder, secret }]
+    const asks = isSecretFile(path) || isBuilt(path)
+    const isNamed = (asks ? missing : words).some((word) => (isFolder ? namesInside : namesFile)(word, path))
+    return isNeverCopied(path) || !isNamed || isHere(path) ? [] : [{ path, isFolder, asks }]
   })
 }

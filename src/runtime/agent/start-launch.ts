@@ -22,7 +22,7 @@ import { briefContext } from './brief-context.ts'
 import type { NextLaunch } from './next-launch.ts'
 import { firstCorrections } from './first-corrections.ts'
 import { recordCheckoutBefore } from './checkout-before.ts'
-import { packageVariables } from '../core/package-variables.ts'
+import { ownersSearchPaths, packageVariables } from '../core/package-variables.ts'
 import { portVariables } from '../core/reserved-ports.ts'
 import { passedVariables, saveProgress, workTreeOf, type RunContext } from '../core/run-context.ts'
 import { earlierReport } from './progress-summary.ts'
@@ -121,6 +121,12 @@ const specOf = (runContext: RunContext, line: LaunchLine): LaunchSpec => {
 const turnVariables = ({ run: { loop } }: RunContext): Record<string, string> =>
   loop === null ? {} : { UNSTUCK_ROLE: loop.role, UNSTUCK_ITERATION: String(loop.iteration) }
 
+const searchPathsOf = (runContext: RunContext): Record<string, string> =>
+  ownersSearchPaths(workTreeOf(runContext), {
+    root: runContext.context.repository.root,
+    environment: runContext.context.environment,
+  })
+
 const environmentOf = (runContext: RunContext, line: LaunchLine): Record<string, string> =>
   allowedEnvironment(
     runContext.context.environment,
@@ -128,6 +134,7 @@ const environmentOf = (runContext: RunContext, line: LaunchLine): Record<string,
     {
       ...line.env,
       ...packageVariables(runContext.context.ports.files, workTreeOf(runContext)),
+      ...searchPathsOf(runContext),
       ...portVariables(runContext.ports),
       ...toolVariables(runContext),
       ...runContext.context.ports.git.traceVariables(runContext.paths.gitTrace),

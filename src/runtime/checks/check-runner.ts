@@ -116,7 +116,7 @@ const judgeFlaky = (failed: ObservedCheck, first: FailingSet, result: CheckResul
 
 /** Why a check blocks although it fails on the base commit as well; undefined = it does not. */
 const mustPass = ({ source, command }: CheckResult, set: FailingSet, failed: ObservedCheck): string | undefined => {
-  if (absentIn(failed).some(({ secret }) => !secret)) return 'it lacks files that the checkout has'
+  if (absentIn(failed).some(({ asks }) => !asks)) return 'it lacks files that the checkout has'
   if (source === 'task') return 'the task names it, so it must pass'
   return isExcusable(command, set) ? undefined : 'no test of it passes'
 }

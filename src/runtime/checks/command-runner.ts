@@ -13,7 +13,7 @@ import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { linesIn, type FailedOutput } from '../../recovery/failing-set.ts'
 import { countTests } from '../../recovery/proof/test-count.ts'
 import { checkFacts, commandDirectory } from './check-facts.ts'
-import { packageVariables, sourceVariables } from '../core/package-variables.ts'
+import { packageVariables, searchPaths } from '../core/package-variables.ts'
 import { cacheVariables } from './private-caches.ts'
 import type { CheckReport, CheckRequest } from './check-request.ts'
 
@@ -54,7 +54,10 @@ const runStep = (
     cwd,
     environment: commandEnvironment(request.workspace, request.environment, request.extraNames, {
       ...packageVariables(request.ports.files, request.workspace),
-      ...sourceVariables(request.ports.files, request.workspace),
+      ...searchPaths(request.ports.files, request.workspace, {
+        ...request.repository,
+        environment: request.environment,
+      }),
       ...request.variables,
       ...step.env,
     }),

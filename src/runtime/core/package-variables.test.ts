@@ -1,7 +1,7 @@
 /** Where npm writes when the work may have written a `.npmrc`: where the user has it, however that is said. */
 import { expect, test } from 'vitest'
 import type { Files } from './files.ts'
-import { npmVariables } from './package-variables.ts'
+import { npmVariables, ownersSearchPaths } from './package-variables.ts'
 
 const over = (texts: Record<string, string>): Files =>
   ({
@@ -40,4 +40,13 @@ test.each([
 
 test('nothing is said where the work has no such file', () => {
   expect(npmVariables(over({ '/h/.npmrc': 'cache=/c' }), { HOME: '/h' }, folders)).toEqual({})
+})
+
+test('the search paths of the shell lead into the workspace instead of the checkout', () => {
+  const environment = { PYTHONPATH: '/repo/lib::lib:/opt/more', NODE_PATH: '/repository' }
+  expect(ownersSearchPaths('/w', { root: '/repo', environment })).toEqual({
+    PYTHONPATH: '/w/lib:/opt/more',
+    NODE_PATH: '/repository',
+  })
+  expect(ownersSearchPaths('/w', { root: '/repo', environment: {} })).toEqual({})
 })

@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { delimiter, isAbsolute, join, sep } from 'node:path'
 import { readIfFile, type Files } from './files.ts'
 
 /**
@@ -20,16 +20,61 @@ const pythonManifests = ['pyproject.toml', 'setup.py', 'setup.cfg']
 const isImportable = (files: Files, folder: string): boolean =>
   files.readdirSync(folder).some((name) => name.endsWith('.py') || files.existsSync(join(folder, name, '__init__.py')))
 
-/**
- * Lets checks of a Python project with its packages in `src` import them as after an install, from the workspace. An editable
- * install that the owner made leads into the owner's checkout; this comes before it.
- */
-export const sourceVariables = (files: Files, workspace: string): Record<string, string> => {
+/** The packages of a Python project in its folder `src`, which its checks import as after an install. */
+const sourceFolder = (files: Files, workspace: string): string[] => {
   const source = join(workspace, 'src')
   const isProject = pythonManifests.some((name) => files.existsSync(join(workspace, name)))
   return isProject && files.existsSync(source) && files.statSync(source).isDirectory() && isImportable(files, source)
-    ? { PYTHONPATH: source }
-    : {}
+    ? [source]
+    : []
+}
+
+/** The absolute entries of a search path of the owner's shell. Those in the checkout lead into the workspace. */
+const ownersEntries = (value: string | undefined, root: string, workspace: string): string[] =>
+  (value ?? '')
+    .split(delimiter)
+    .filter((entry) => isAbsolute(entry))
+    .map((entry) => (entry === root || entry.startsWith(root + sep) ? workspace + entry.slice(root.length) : entry))
+
+interface OwnersShell {
+  root: string
+  environment: Environment
+}
+
+const variablesOf = (found: Record<string, string[]>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(found).flatMap(([name, entries]) => (entries.length === 0 ? [] : [[name, entries.join(delimiter)]])),
+  )
+
+/** Where Python and Node find modules that are not installed: the folders that the owner's shell names, for an agent in a workspace. */
+export const ownersSearchPaths = (workspace: string, { root, environment }: OwnersShell): Record<string, string> =>
+  variablesOf({
+    PYTHONPATH: ownersEntries(environment.PYTHONPATH, root, workspace),
+    NODE_PATH: ownersEntries(environment.NODE_PATH, root, workspace),
+  })
+
+/** What an editable install of the owner adds to the path: a line of a `.pth` file in the packages of their account. */
+const editableFolders = (files: Files, workspace: string, { root, environment }: OwnersShell): string[] => {
+  const base = environment.PYTHONUSERBASE ?? join(environment.HOME ?? files.homeDir(), '.local')
+  const namesIn = (folder: string): string[] => (files.existsSync(folder) ? files.readdirSync(folder) : [])
+  const lib = join(base, 'lib')
+  return namesIn(lib)
+    .filter((name) => name.startsWith('python'))
+    .map((name) => join(lib, name, 'site-packages'))
+    .flatMap((site) => namesIn(site).flatMap((name) => (name.endsWith('.pth') ? [join(site, name)] : [])))
+    .flatMap((path) => (readIfFile(files, path) ?? '').split(/\r?\n/))
+    .filter((line) => line === root || line.startsWith(root + sep))
+    .map((line) => workspace + line.slice(root.length))
+}
+
+/**
+ * The same for checks. What an editable install adds comes first, from the workspace: the install leads into the owner's checkout.
+ * Agents do not get it: it would come before the modules of an agent that is written in Python.
+ */
+export const searchPaths = (files: Files, workspace: string, shell: OwnersShell): Record<string, string> => {
+  const { PYTHONPATH, ...more } = ownersSearchPaths(workspace, shell)
+  const first = [...sourceFolder(files, workspace), ...editableFolders(files, workspace, shell)]
+  return { ...variablesOf({ PYTHONPATH: [...first, ...(PYTHONPATH === undefined ? [] : [PYTHONPATH])] }), ...more }
 }
 
 type Environment = Record<string, string | undefined>

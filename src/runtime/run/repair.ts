@@ -9,7 +9,7 @@ import { keptVerdict, isEvidence, type CheckResult, type Dropped, type Verdict }
 import { inOrder } from '../../recovery/command/order.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
-import { installKeyOf, type PostCondition } from '../../recovery/playbook.ts'
+import { installActionKeyOf, installKeyOf, type PostCondition } from '../../recovery/playbook.ts'
 import { StaleError, type Queryable } from '../../store/db.ts'
 import { requireLease } from '../../store/run.ts'
 import { setTaskCommands } from '../../store/task.ts'
@@ -163,7 +163,7 @@ const installFailed = (runContext: RunContext, install: Install, detail: string)
   return runContext.context.db.transaction(async (tx) => {
     await requireLease(tx, runContext.run)
     await resolveOpenOf(tx, runContext.task.id, (_condition, recovery) =>
-      recovery.actionKey === key ? { satisfied: false, detail } : undefined,
+      recovery.actionKey === installActionKeyOf(install) ? { satisfied: false, detail } : undefined,
     )
     await saveProgress(runContext, { verdict: { ...verdict, installed } }, tx)
   })

@@ -36,10 +36,12 @@ const versionIn = async (modules: string, name: string): Promise<unknown> =>
 export const holdsWanted = async (folder: string, wanted: WantedPackages): Promise<boolean> => {
   const modules = join(folder, 'node_modules')
   const asked = Object.entries({ ...wanted.dependencies, ...wanted.devDependencies })
-  if (asked.length === 0) return false
   const record = await boundedText(join(modules, '.package-lock.json'))
+  const packages = recordAt(parsedRecord(record), 'packages')
+  // The root of workspaces often asks for nothing itself; npm links each of them.
+  if (asked.length === 0)
+    return 'workspaces' in wanted.more && Object.keys(packages).some((name) => packages[name]?.link === true)
   if (record !== undefined) {
-    const packages = recordAt(parsedRecord(record), 'packages')
     return asked.every(([name, range]) => {
       const found = packages[`node_modules/${name}`]
       return found !== undefined && (found.link === true || serves(found.version, range))
