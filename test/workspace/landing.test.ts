@@ -185,7 +185,7 @@ test('a ref whose name collides with another branch is an error, not a silent lo
   user(scene.root, 'branch', 'unstuck')
   const ensure = ensureGoalBranch(scene.repository, { name: 'unstuck/goal/g1', start: scene.head })
   await expect(ensure).rejects.toMatchObject({
-    code: 'GIT_FAILED',
+    code: 'REPOSITORY_STATE',
     message: expect.stringContaining('unstuck/goal/g1'),
   })
 })

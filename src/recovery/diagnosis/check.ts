@@ -15,7 +15,7 @@ import { isClaim, labels, type ClaimLabel, type Label } from './labels.ts'
 import { reordered } from '../command/order.ts'
 import { classify, type Classification } from './classify.ts'
 import { testCauseOf } from './test-cause.ts'
-import { concernsWork, isNoCheck, isUnchanged } from './unchanged-failure.ts'
+import { concernsWork, isNoCheck, isRedAsBefore } from './unchanged-failure.ts'
 import { outputLines } from './output-lines.ts'
 import { cannotRun, compared, statusText, isCannotRun, lastLine, failureText } from './check-text.ts'
 
@@ -272,7 +272,7 @@ const withFeedback = (check: ObservedCheck, found: CheckFinding, otherHarness: s
   if (isNoCheck(check, found.evidence)) return { ...found, retryable: false }
   if (!isByWork(check, found)) return found
   const feedback = feedbackOn(check, found.evidence)
-  if (isUnchanged(check))
+  if (isRedAsBefore(check))
     return concernsWork(check, found.label)
       ? { ...found, retryable: false, facts: { ...found.facts, feedback, unchanged: true } }
       : { ...found, retryable: false }

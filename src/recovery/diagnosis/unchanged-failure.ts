@@ -6,7 +6,7 @@ import { isCannotRun } from './check-text.ts'
  * Whether a check that the task does not name fails exactly as on the base commit. The goal may still be to mend it, but an agent
  * that was told once and changed nothing about it does not do so the tenth time.
  */
-export const isUnchanged = ({ source, baseline }: ObservedCheck): boolean =>
+export const isRedAsBefore = ({ source, baseline }: ObservedCheck): boolean =>
   source !== 'task' && baseline?.isSame === true
 
 /** Labels of a check that got as far as to judge the code. Any other failure may be one of the repository's surroundings. */

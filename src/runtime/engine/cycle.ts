@@ -11,6 +11,7 @@ import { messageOf } from '../../errors.ts'
 import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
 import type { DueWork } from '../../store/due.ts'
 import { getGoal, listLiveGoals, lockGoal, moveGoal, progressGoal } from '../../store/goal.ts'
+import { listMerges } from '../../store/merge.ts'
 import { givenUpTasks } from '../../store/requeue.ts'
 import { listTasks, moveTask } from '../../store/task.ts'
 import { cancelChoice, retryChoice } from '../core/choices.ts'
@@ -115,6 +116,12 @@ const waitsForAnswer = async (context: Context, goal: Goal, tasks: readonly Task
   return true
 }
 
+/** Read with the lock: the goal of the pass may be older than the last merge, and work must not be taken for none. */
+const landsNothing = async (tx: Queryable, { id }: Goal): Promise<boolean> => {
+  const goal = await getGoal(tx, id)
+  return goal !== undefined && isWithoutWork(goal) && (await listMerges(tx, { goalId: id })).length === 0
+}
+
 /** Every task has ended: the goal becomes ready to land, or ends if tasks of it were cancelled. */
 const endGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<void> => {
   // The merge queue rebases or verifies the goal first.
@@ -137,13 +144,13 @@ const endGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<voi
     return
   }
   const isDirect = goal.repoMode === 'direct'
-  const isOver = isDirect || isWithoutWork(goal)
   const inFolder = `the work is in the folder${isDirect ? await acceptedFailuresText(context, goal) : ''}`
-  const detail = isWithoutWork(goal) ? 'no file differs, so nothing lands' : isDirect ? inFolder : landCommand(goal)
   await context.db.transaction(async (tx) => {
     await requireAsRead(tx, goal, tasks)
+    const isEmpty = await landsNothing(tx, goal)
+    const detail = isEmpty ? 'no file differs, so nothing lands' : isDirect ? inFolder : landCommand(goal)
     const ready = mustSucceed(await moveGoal(tx, goal, 'all_done', detail))
-    if (isOver) mustSucceed(await moveGoal(tx, ready, 'landed', detail))
+    if (isDirect || isEmpty) mustSucceed(await moveGoal(tx, ready, 'landed', detail))
   })
   context.at('goal-ready')
 }
