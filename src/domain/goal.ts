@@ -196,10 +196,10 @@ export const endedShown = { standard: 50, most: 100_000 } as const
 export const goalEnded = (state: GoalState): boolean =>
   state === 'ready' || (goalFlow.terminal as readonly string[]).includes(state)
 
-/** Whether the goal has a branch and no task of it changed a file, so that nothing can land. */
+/** Whether the goal has a branch and no task of it changed a file, so that nothing can land. A view may lack both commits. */
 export const isWithoutWork = ({
   repoMode,
   baseCommit,
   headCommit,
 }: Pick<Goal, 'repoMode' | 'baseCommit' | 'headCommit'>): boolean =>
-  repoMode !== 'direct' && headCommit !== null && headCommit === baseCommit
+  repoMode !== 'direct' && headCommit != null && headCommit === baseCommit
