@@ -44,13 +44,16 @@ interface Follower {
   said: Set<string>
 }
 
+/** What keeps a task from starting although its goal is ready for it: the machine, or other work. */
+const heldBy = new Set(['admission', 'busy', 'lane_limit'])
+
 /** The first task that waits for something of which no event tells, so that waiting would look like work. */
 const silentWait = ({ isLate }: Follower, { tasks }: GoalView): TaskView | undefined => {
   const judgeIsOff = tasks.find(
     ({ status, nextStep }) => status === 'blocked(awaiting_judge)' && nextStep?.owner === 'person',
   )
   if (judgeIsOff !== undefined || !isLate || tasks.some(({ status }) => status === 'running')) return judgeIsOff
-  return tasks.find(({ status, nextStep }) => status === 'queued' && nextStep?.text.startsWith('waiting for') === true)
+  return tasks.find(({ status, nextStep }) => status === 'queued' && heldBy.has(nextStep?.waitsFor ?? ''))
 }
 
 /** Says such a wait once, without its figures, which change. Standard output of `--json` has events and the result alone. */
