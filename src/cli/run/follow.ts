@@ -40,7 +40,7 @@ interface Follower {
   client: Client
   /** A task could have started by now. */
   isLate: boolean
-  /** The waits that were said, by task and kind. */
+  /** The waits that were said, by kind. */
   said: Set<string>
 }
 
@@ -60,7 +60,7 @@ const silentWait = ({ isLate }: Follower, { tasks }: GoalView): TaskView | undef
 const saySilentWait = (follower: Follower, goal: GoalView): void => {
   const waits = silentWait(follower, goal)
   if (waits?.nextStep == null) return
-  const key = `${waits.id} ${waits.nextStep.text.replace(/[:\d].*$/s, '')}`
+  const key = waits.nextStep.text.replace(/[:\d].*$/s, '')
   if (follower.said.has(key)) return
   follower.said.add(key)
   const { io, json } = follower
