@@ -28,7 +28,7 @@ const copyLinked = async (path: string, target: string, links: Links, signal?: A
   await rm(path)
   await copyTree(real, path, signal)
   const own: Links = { userRoot: real, place: '', notes: [] }
-  await settleLinks(path, '', own)
+  await settleLinks(path, '', own, signal)
   return true
 }
 

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { readRegular } from '../platform/regular-file.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { isFolder } from './installed/bounded-read.ts'
-import { holdsWanted, wantedPackages } from './installed/unlocked.ts'
+import { holdsWanted, linkedFolders, wantedPackages, type WantedPackages } from './installed/unlocked.ts'
 
 const lockfiles = ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'yarn.lock', 'bun.lock', 'bun.lockb']
 /** Written by the package managers at the end of an install. A changed marker means another installed tree. */
@@ -53,6 +53,17 @@ const committedLock = async (places: CheckoutAndWorkspace, folder: string): Prom
   return folder === '' ? undefined : committedLock(places, dirname(folder) === '.' ? '' : dirname(folder))
 }
 
+/** What the manifest of a folder asks for, if it is the same in checkout and workspace; undefined = one of them has none. */
+const sameWanted = async (
+  { root, workspace }: CheckoutAndWorkspace,
+  folder: string,
+): Promise<WantedPackages | 'differs' | undefined> => {
+  const [own, users] = await Promise.all([workspace, root].map((place) => read(join(place, folder, 'package.json'))))
+  if (own === undefined || users === undefined) return undefined
+  const wanted = wantedPackages(own.toString())
+  return isDeepStrictEqual(wanted, wantedPackages(users.toString())) ? wanted : 'differs'
+}
+
 /**
  * What decides which packages a workspace needs: its lockfile, or, as in most libraries, its manifest alone. Then the packages of
  * the checkout serve if the manifest asks for the same there, and the package manager's own record has everything that it asks for.
@@ -60,16 +71,20 @@ const committedLock = async (places: CheckoutAndWorkspace, folder: string): Prom
 export const lockOf = async (places: CheckoutAndWorkspace, folder: string): Promise<Lock | undefined> => {
   const committed = await committedLock(places, folder)
   if (committed !== undefined) return committed
+  const wanted = await sameWanted(places, folder)
   const name = join(folder, 'package.json')
-  const [own, users] = await Promise.all([
-    read(join(places.workspace, folder, 'package.json')),
-    read(join(places.root, folder, 'package.json')),
-  ])
-  if (own === undefined || users === undefined) return undefined
-  const wanted = wantedPackages(own.toString())
-  if (!isDeepStrictEqual(wanted, wantedPackages(users.toString()))) return { name, hash: null }
+  if (wanted === undefined) return undefined
+  if (wanted === 'differs') return { name, hash: null }
   if (!(await holdsWanted(join(places.root, folder), wanted))) return undefined
-  return { name, hash: createHash('sha256').update(JSON.stringify(wanted)).digest('hex') }
+  const all = [wanted]
+  for (const member of await linkedFolders(join(places.root, folder))) {
+    const place = join(folder, member)
+    const asked = await sameWanted(places, place)
+    if (asked === 'differs') return { name: join(place, 'package.json'), hash: null }
+    // A package from outside has no manifest here.
+    if (asked !== undefined) all.push(asked)
+  }
+  return { name, hash: createHash('sha256').update(JSON.stringify(all)).digest('hex') }
 }
 
 /** Key of the packages that are installed in a folder of the checkout now: from lockfile, runtime, platform and install. */

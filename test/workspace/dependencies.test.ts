@@ -97,6 +97,23 @@ test('a changed or missing lockfile means no copy, with the reason', async () =>
   expect(existsSync(join(dir, 'node_modules'))).toBe(false)
 })
 
+test('npm workspaces without a lockfile are copied until one of them asks for something else', async () => {
+  scene = await setScene({
+    'package.json': '{"workspaces":["packages/*"]}',
+    'packages/own/package.json': '{"name":"own","dependencies":{"dep":"1.0.0"}}',
+  })
+  const packages = { 'node_modules/own': { resolved: 'packages/own', link: true } }
+  put(scene.root, {
+    'node_modules/.package-lock.json': JSON.stringify({ packages }),
+    'node_modules/dep/index.js': 'installed',
+  })
+  const same = await workspaceOf(scene, 'same')
+  expect(await prepare(same)).toMatchObject({ kind: 'copied' })
+  const other = await workspaceOf(scene, 'other')
+  put(other, { 'packages/own/package.json': '{"name":"own","dependencies":{"dep":"2.0.0"}}' })
+  expect(await prepare(other)).toMatchObject({ kind: 'skipped', reason: expect.stringContaining('packages/own') })
+})
+
 test('nothing installed, or node_modules as a symlink, is none', async () => {
   scene = await setScene({ 'package-lock.json': '{}' })
   const dir = await workspaceOf(scene)

@@ -1,5 +1,5 @@
 /** Packages of a project without a lockfile: what its manifest asks for, and whether the record of an install has all of it. */
-import { join } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 import { isInRange } from '../../recovery/version-range.ts'
 import { boundedText, hasBytes, parsedRecord, recordAt } from './bounded-read.ts'
 
@@ -31,6 +31,14 @@ const serves = (version: unknown, range: unknown): boolean =>
 
 const versionIn = async (modules: string, name: string): Promise<unknown> =>
   parsedRecord(await boundedText(join(modules, name, 'package.json'))).version
+
+/** The folders of the workspaces that npm linked at its last install, relative to `folder`. */
+export const linkedFolders = async (folder: string): Promise<string[]> => {
+  const record = await boundedText(join(folder, 'node_modules', '.package-lock.json'))
+  return Object.values(recordAt(parsedRecord(record), 'packages')).flatMap(({ link, resolved }) =>
+    link === true && typeof resolved === 'string' && !isAbsolute(resolved) ? [resolved] : [],
+  )
+}
 
 /** Whether the packages in `folder` are a whole install by a package manager that has everything that the manifest asks for. */
 export const holdsWanted = async (folder: string, wanted: WantedPackages): Promise<boolean> => {
