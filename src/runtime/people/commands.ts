@@ -139,8 +139,8 @@ export const retryTask = async (context: Context, id: string, options: RetryOpti
     }
     if (task.supersededBy !== null) throw new AppError('ILLEGAL', await continuedText(tx, task, 'retry'))
     await refuseWhileCorrected(tx, task, 'retry')
-    // The hint is what the person wants to give; the attempt comes without a retry.
-    if (said.said !== undefined && (task.status === 'queued' || task.status === 'running'))
+    // The hint is what the person wants to give; the attempt comes without a retry. An answer has a question that must still be open.
+    if (said.said !== undefined && before === undefined && (task.status === 'queued' || task.status === 'running'))
       return void movedOrThrow(await keepHint(tx, task, said.said))
     await retryOne(tx, (await before?.(tx, task)) ?? task, { choice, ...said })
     if (task.status === 'cancelled') await restoreDependents(tx, task)
