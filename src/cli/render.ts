@@ -107,7 +107,9 @@ const landingLines = (paint: Paint, goal: GoalView): string[] => {
     return [`  ready to land on ${safe(goal.targetBranch ?? 'a branch of yours')}: ${paint.bold(goal.mergeCommand)}`]
   // An engine that is older than this command has no such field.
   if (typeof goal.partCommand === 'string') return [partText(paint, goal, goal.partCommand)]
-  if (goal.state === 'done' && isWithoutWork(goal)) return ['  no file differs, so nothing landed']
+  // Commits that a rebase left out, because the target had them already, are no reason to say so.
+  if (goal.state === 'done' && isWithoutWork(goal) && goal.tasks.every(({ run }) => run?.commit == null))
+    return ['  no file differs, so nothing landed']
   return goal.state === 'done' && goal.targetBranch !== null
     ? [paint.good(`  landed on ${safe(goal.targetBranch)}`), ...failingTargetLine(paint, goal)]
     : []

@@ -13,7 +13,7 @@ import { saveProgress, type RunContext } from '../core/run-context.ts'
 const shown = 20
 
 const ignoredOf = async ({ context, paths, run }: RunContext, base: string): Promise<string[]> => {
-  const startedAt = run.launches.at(-1)?.startedAt
+  const startedAt = run.launches[0]?.startedAt
   if (startedAt == null) return []
   const { workspace } = paths
   return context.ports.git.ignoredSince(context.shadow, { workspace, base, since: Date.parse(startedAt) })
