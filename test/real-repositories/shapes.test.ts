@@ -20,6 +20,10 @@ plain() {
   git add -A && git commit -qm base
 }
 divided() { plain; git checkout -q -b other; echo o > README.md; git commit -qam o; git checkout -q main; echo m > README.md; git commit -qam m; }
+signer() {
+  printf '#!/bin/sh\\ncat > /dev/null\\necho "\\n[GNUPG:] SIG_CREATED " >&2\\necho "-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----"\\n' > "$1"
+  chmod +x "$1"
+}
 hook() { printf '#!/bin/sh\\nexit 1\\n' > "$1"; chmod +x "$1"; }
 `
 
@@ -57,7 +61,7 @@ const lands: Record<string, string> = {
     "plain; echo '*.md ident eol=crlf' > .gitattributes; printf '$Id$\\r\\n' > i.md; git add -A 2>/dev/null; git commit -qm i",
   'with names that differ by case alone': 'plain; echo a > Foo; echo b > foo; git add -A; git commit -qm case',
   'with signed commits':
-    'plain; ssh-keygen -q -t ed25519 -N \'\' -f ../key; git config gpg.format ssh; git config user.signingkey "$PWD/../key.pub"; git config commit.gpgsign true; git commit -q --allow-empty -m signed',
+    'plain; signer ../gpg; git config gpg.program "$PWD/../gpg"; git config commit.gpgsign true; git commit -q --allow-empty -m signed',
   'with hooks that refuse everything':
     'plain; for name in pre-commit commit-msg pre-push reference-transaction post-checkout; do hook .git/hooks/$name; done',
   'with a folder of hooks':
