@@ -19,6 +19,6 @@ export const concernsWork = ({ changed, stdout, stderr, failing }: ObservedCheck
   failing?.areTests === true ||
   changed.some((path) => stdout.includes(path) || stderr.includes(path))
 
-/** Whether nobody named the command and the base commit cannot run it either. No agent is started for such a command. */
+/** Whether this is an inferred command that cannot run on the base commit either, so that there is nothing for an agent to fix. */
 export const isNoCheck = ({ source, baseline }: ObservedCheck, evidence: string): boolean =>
   source === 'inferred' && isCannotRun(evidence) && baseline?.label !== undefined
