@@ -27,6 +27,7 @@ const task = (change: Partial<BoardTask>): BoardTask => ({
   takenOver: null,
   contextFiles: [],
   judge: null,
+  plan: null,
   review: null,
   link: null,
   rework: null,

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { endedShown, repoModes } from '../domain/goal.ts'
 import { judgeModes } from '../domain/judgement.ts'
 import { runStates } from '../domain/run.ts'
-import { taskKinds } from '../domain/task.ts'
+import { planModes, taskKinds } from '../domain/task.ts'
 import { branchNamePattern } from '../domain/task-review.ts'
 
 /** PostgreSQL can store neither. */
@@ -94,6 +94,8 @@ export const goalRequest = z
       worktree: path.startsWith('/').exactOptional(),
       /** `loop`: tasks that name no kind are of kind `loop`. */
       strategy: z.enum(['tasks', 'loop']).exactOptional(),
+      /** The one task of the input is a goal that a planner divides into tasks; what follows then. */
+      plan: z.enum(planModes).exactOptional(),
       /** Absent = as the owner's configuration says. */
       judge: z.enum(judgeModes).exactOptional(),
       limits: z.strictObject({

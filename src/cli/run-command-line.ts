@@ -14,6 +14,7 @@ import { repositoryOption, withRepository } from './repository-option.ts'
 /** In the order of the help. Each file declares the command of this name. */
 const commands: Record<string, () => Promise<{ register: Register }>> = {
   run: () => import('./commands/run.ts'),
+  plan: () => import('./commands/plan.ts'),
   up: () => import('./commands/up.ts'),
   worker: () => import('./commands/worker.ts'),
   'login-url': () => import('./commands/login-url.ts'),

@@ -22,6 +22,13 @@ export type Role = (typeof roles)[number]
 export const taskKinds = ['code', 'loop'] as const
 export type TaskKind = (typeof taskKinds)[number]
 
+/**
+ * What follows the division of a goal into tasks: they run; they run once a person resumed the goal; or nothing, because the person only
+ * wanted to see the plan.
+ */
+export const planModes = ['run', 'review', 'only'] as const
+export type PlanMode = (typeof planModes)[number]
+
 /** A task runs in one lane; dispatch.ts limits how many tasks run in each. */
 export const lanes = ['feature', 'conflict_recovery', 'docser'] as const
 export type Lane = (typeof lanes)[number]
@@ -106,6 +113,8 @@ export interface Task extends TaskFields {
   rework: Rework | null
   /** Null = the task makes changes of its own. */
   review: TaskReview | null
+  /** Set where the task divides its goal into others, and changes nothing itself. */
+  plan: PlanMode | null
   link: AwaitedLink | null
   /** The task that continues this one, which is cancelled. */
   supersededBy: string | null

@@ -31,6 +31,7 @@ import { migration as jobs } from './migrations/0025-jobs.ts'
 import { migration as recent } from './migrations/0026-recent.ts'
 import { migration as due } from './migrations/0027-due.ts'
 import { migration as spent } from './migrations/0028-spent.ts'
+import { migration as plan } from './migrations/0029-plan.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -60,6 +61,7 @@ export const migrations: readonly string[] = [
   recent,
   due,
   spent,
+  plan,
 ]
 
 const uniqueViolation = '23505'

@@ -612,6 +612,7 @@ create table task (
   review jsonb,
   link jsonb,
   watched_at timestamp with time zone,
+  plan text,
   constraint task_pkey PRIMARY KEY (id),
   constraint task_goal_id_number_key UNIQUE (goal_id, number),
   constraint task_engine_id_fkey FOREIGN KEY (engine_id) REFERENCES engine(id),
@@ -622,6 +623,7 @@ create table task (
   constraint task_command_source_check CHECK ((command_source = ANY (ARRAY['task'::text, 'config'::text, 'inferred'::text]))),
   constraint task_judge_check CHECK ((judge = ANY (ARRAY['auto'::text, 'llm'::text, 'human'::text]))),
   constraint task_lane_check CHECK ((lane = ANY (ARRAY['feature'::text, 'conflict_recovery'::text, 'docser'::text]))),
+  constraint task_plan_check CHECK ((plan = ANY (ARRAY['run'::text, 'review'::text, 'only'::text]))),
   constraint task_role_check CHECK ((role = ANY (ARRAY['planner'::text, 'worker'::text, 'tester'::text, 'docser'::text, 'judge'::text]))),
   constraint task_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'blocked'::text, 'cancelled'::text])))
 );

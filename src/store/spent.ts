@@ -1,7 +1,7 @@
 /** What agents used, for work and for reviews of it: the one place that sums it. Reads only. */
 import { addSpend, noSpend, type Spend } from '../domain/budget.ts'
 import type { LaunchTokens } from '../domain/hour-tokens.ts'
-import { sql, type Queryable } from './db.ts'
+import { firstRow, sql, type Queryable } from './db.ts'
 
 export interface Spent {
   spent: Spend
@@ -54,3 +54,24 @@ export const tokensOfLastHour = async (db: Queryable): Promise<LaunchTokens[]> =
       select (spend ->> 'tokens')::float8, spent_at from judgement
       where spent_at > unstuck_now() - interval '1 hour' and (spend ->> 'tokens')::float8 > 0
     ) as spent where ended_at > unstuck_now() - interval '1 hour' order by ended_at`)
+
+/** What finished tasks used, each with all its runs: how many there are, and what nine of ten stayed below. */
+export interface EarlierTasks {
+  tasks: number
+  tokens: number
+  costUsd: number
+  seconds: number
+}
+
+export const spentOnTasks = async (db: Queryable): Promise<EarlierTasks> => {
+  const row = await firstRow<EarlierTasks & object>(
+    db,
+    sql`select count(*)::int as tasks, coalesce(percentile_cont(0.9) within group (order by tokens), 0) as tokens,
+      coalesce(percentile_cont(0.9) within group (order by cost), 0) as "costUsd",
+      coalesce(percentile_cont(0.9) within group (order by seconds), 0) as seconds
+    from (select sum((run.spend ->> 'tokens')::float8) as tokens, sum((run.spend ->> 'costUsd')::float8) as cost,
+        sum((run.spend ->> 'seconds')::float8) as seconds
+      from run join task on task.id = run.task_id where task.state = 'done' and task.plan is null group by task.id) as each`,
+  )
+  return row ?? { tasks: 0, tokens: 0, costUsd: 0, seconds: 0 }
+}

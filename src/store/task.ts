@@ -68,7 +68,10 @@ export type NewTask = Pick<
   | 'priority'
 > &
   Partial<
-    Pick<Task, 'kind' | 'lane' | 'engineId' | 'contextFiles' | 'judge' | 'rework' | 'originalCommands' | 'review'>
+    Pick<
+      Task,
+      'kind' | 'lane' | 'engineId' | 'contextFiles' | 'judge' | 'rework' | 'originalCommands' | 'review' | 'plan'
+    >
   > & {
     /** The task waits for a link, at most for so many seconds until a person is asked. */
     awaitLink?: { waitsFor: string; seconds: number }
@@ -94,14 +97,14 @@ export const insertTasks = async (db: Queryable, tasks: NewTask[]): Promise<void
       .to as TaskStatus
     await db.query(sql`
       insert into task (id, goal_id, number, title, instructions, role, allowed_paths, denied_paths, commands, original_commands,
-        command_source, depends_on, target_area, harness, model, priority, lane, areas, span, rank, engine_id, context_files, judge, rework, review, link, kind, state, block_reason,
+        command_source, depends_on, target_area, harness, model, priority, lane, areas, span, rank, engine_id, context_files, judge, rework, review, plan, link, kind, state, block_reason,
         retry, retry_at)
       values (${task.id}, ${task.goalId}, ${task.number}, ${task.title}, ${task.instructions}, ${task.role}, ${json(task.allowedPaths)}::jsonb,
         ${json(task.deniedPaths)}::jsonb, ${json(task.commands)}::jsonb, ${json(task.originalCommands ?? task.commands)}::jsonb, ${task.commandSource}, ${json(task.dependsOn)}::jsonb,
         ${task.targetArea}, ${task.harness}, ${task.model}, ${task.priority}, ${task.lane ?? laneOfRole(task.role)}, ${areas}::jsonb,
         area_spans(${areas}::jsonb), extract(epoch from unstuck_now()) + ${rankOf(task.priority, 0)}::float8, ${task.engineId ?? null},
         ${json(task.contextFiles ?? [])}::jsonb, ${task.judge ?? null}, ${task.rework === undefined || task.rework === null ? null : json(task.rework)}::jsonb,
-        ${task.review === undefined || task.review === null ? null : json(task.review)}::jsonb,
+        ${task.review === undefined || task.review === null ? null : json(task.review)}::jsonb, ${task.plan ?? null},
         ${task.awaitLink === undefined ? null : json({ waitsFor: task.awaitLink.waitsFor, issue: null })}::jsonb, ${task.kind ?? 'code'},
         ${stateOf(status)}, ${blockReasonOf(status)}, ${task.awaitLink === undefined ? null : json(linkRetry)}::jsonb,
         unstuck_now() + make_interval(secs => ${task.awaitLink?.seconds ?? null}::float8))`)

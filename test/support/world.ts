@@ -100,6 +100,7 @@ export const newWorld = (
       contextFiles: [],
       judge: null,
       rework: null,
+      plan: null,
       review: null,
       link: null,
       supersededBy: null,

@@ -11,7 +11,7 @@ import { judgeModes } from '../../domain/judgement.ts'
 import { loopRoles, loopStages } from '../../domain/loop.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
 import { reworkKinds } from '../../domain/rework.ts'
-import { blockReasons, lanes, roles, taskKinds, taskStates, type TaskStatus } from '../../domain/task.ts'
+import { blockReasons, lanes, planModes, roles, taskKinds, taskStates, type TaskStatus } from '../../domain/task.ts'
 import { count, id, limits, names, retry, spend, text, time } from './parts.ts'
 import { verdict } from './verdict.ts'
 
@@ -105,9 +105,7 @@ export const taskSchemaFields = {
   targetArea: text.nullable(),
   harness: text,
   model: text.nullable(),
-  priority: z.number().int(),
-  lane: z.enum(lanes),
-  areas: names,
+  ...{ priority: z.number().int(), lane: z.enum(lanes), areas: names },
   engineId: text.nullable(),
   status: z.enum(statuses),
   /** The same as `status`, under its earlier name, for programs that read it. */
@@ -120,6 +118,7 @@ export const taskSchemaFields = {
   judge: z.enum(judgeModes).nullable(),
   rework: rework.nullable(),
   review: review.nullable(),
+  plan: z.enum(planModes).nullable(),
   /** `question`: the one about the link, once its time is over. */
   link: z.strictObject({ waitsFor: text, issue: text.nullable(), question: id('q').exactOptional() }).nullable(),
   supersededBy: id('t').nullable(),

@@ -22,6 +22,8 @@ export const register: Register = (program, act) => {
       '--loop',
       'let planner, worker, tester and reviewer take turns on each task until promise and gates hold (docs/loop.md)',
     )
+    .option('--plan', 'let a planner divide the goal into tasks first')
+    .option('--review-plan', 'as --plan, and start the tasks when you resume the goal')
     .option('--direct', 'work in this folder itself, which may be a plain folder; no commit is made')
     .option('--allow-dir <dir>', 'directory outside the repository that agents may use (repeatable)', collectValues, [])
     .option('--harness <name>', 'harness for tasks that name none')
@@ -47,6 +49,7 @@ export const register: Register = (program, act) => {
       `
 Examples:
   unstuck run "Fix the failing test in src/parser"
+  unstuck run --plan "Add a CSV export with documentation"
   unstuck run --loop "Move the parser to the new AST"
   unstuck run tasks.md --merge`,
     )

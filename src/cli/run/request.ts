@@ -4,6 +4,7 @@ import { dirname, isAbsolute, resolve } from 'node:path'
 import type { GoalView } from '../../api/contract.ts'
 import type { Config } from '../../config.ts'
 import { strictestMode, type JudgeMode } from '../../domain/judgement.ts'
+import type { PlanMode } from '../../domain/task.ts'
 import { subjectText } from '../../domain/task-review.ts'
 import { AppError } from '../../errors.ts'
 import { checksInCheckout, firstChecks } from '../../runtime/checks/first-checks.ts'
@@ -21,6 +22,10 @@ export interface RunOptions extends JsonOption {
   merge?: boolean
   direct?: boolean
   loop?: boolean
+  /** A planner divides the goal into tasks first. */
+  plan?: boolean
+  /** As `plan`, and the tasks wait for a person. */
+  reviewPlan?: boolean
   allowDir: string[]
   harness?: string
   judge?: JudgeMode
@@ -99,6 +104,12 @@ const worktreeOf = ({ repository, worktree = repository }: Home): { worktree?: s
   return commonDir === null || url !== undefined || dirname(commonDir) === root ? {} : { worktree: root }
 }
 
+/** What follows the plan; a plan that a person looks at is a plan, whether or not `--plan` is given as well. */
+const planOf = ({ plan, reviewPlan }: RunOptions): { plan?: PlanMode } => {
+  if (reviewPlan === true) return { plan: 'review' }
+  return plan === true ? { plan: 'run' } : {}
+}
+
 export const goalRequestOf = (io: Io, { home, input, options, config }: Given) => ({
   input,
   options: {
@@ -108,6 +119,7 @@ export const goalRequestOf = (io: Io, { home, input, options, config }: Given) =
     allowedDirs: options.allowDir.map((text) => allowedDir(io, text)),
     harness: options.harness ?? null,
     ...(options.loop === true ? { strategy: 'loop' as const } : {}),
+    ...planOf(options),
     ...(options.judge === undefined ? {} : { judge: options.judge }),
     limits: {
       ...(options.maxSeconds === undefined ? {} : { runSeconds: options.maxSeconds }),
@@ -214,5 +226,7 @@ export const showPlan = (io: Io, { input, options }: Request, planned: Planned):
     const judge = strictestMode([config.judge.mode, options.judge ?? null, task.judge ?? null])
     if (judge !== 'auto') printLine(io, `     Lands after ${judge === 'llm' ? 'a reviewer' : 'you'} approved it`)
   }
+  if (options.plan !== undefined)
+    printLine(io, 'A planner divides it into tasks first; this is what is done without a plan.')
   printLine(io, landingText(options))
 }

@@ -1,19 +1,22 @@
 /** The work of `unstuck run`: reads a goal, finds or starts the engine, and follows the goal to its end. */
 import { goalRequest, type Goal, type GoalView } from '../../api/contract.ts'
 import { parse } from '../../api/parse.ts'
-import { loadConfig } from '../../config.ts'
+import { loadConfig, type Config } from '../../config.ts'
+import type { PlanMode } from '../../domain/task.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import { realFiles } from '../../runtime/core/files.ts'
 import { chooseHarness } from '../../runtime/harness/harness-choice.ts'
 import { checkGoal } from '../../runtime/goal/check-goal.ts'
 import type { GoalInput } from '../../runtime/goal/goal-input.ts'
 import { hadStore } from '../../store/store-markers.ts'
+import type { Client } from '../engine/client.ts'
 import { connect } from '../engine/connect.ts'
 import { homeOf, type Home } from '../engine/home.ts'
-import { printLine, printJson } from '../io.ts'
+import { printLine, printJson, type Io } from '../io.ts'
 import type { Live } from '../live/live.ts'
 import { safe } from '../render.ts'
 import { followToEnd } from './end.ts'
+import { followGoal } from './follow.ts'
 import { ownerRuleLines, readOwnerRules } from './owner-rules.ts'
 import {
   checkFolder,
@@ -40,20 +43,33 @@ const checkHarnesses = (words: string[], input: GoalInput, harnessOf: (name?: st
   }
 }
 
-export const runGoal = async (live: Live, words: string[], options: RunOptions): Promise<number> => {
-  const { io } = live
+interface Accepted {
+  home: Home
+  config: Config
+  request: ReturnType<typeof goalRequestOf>
+  harnessOf: (name?: string) => string
+}
+
+/** What the engine would refuse is refused before one is started, and a plan is shown only of what it would accept. */
+const acceptedRequest = async (io: Io, words: string[], options: RunOptions, plan?: PlanMode): Promise<Accepted> => {
   const input = readGoalInput(io, goalArgument(io, words))
   const home = await homeOf(io)
   const config = loadConfig({ root: home.repository.root, environment: io.environment })
-  const request = goalRequestOf(io, { home, input, options, config })
+  const given = goalRequestOf(io, { home, input, options, config })
+  const request = plan === undefined ? given : { ...given, options: { ...given.options, plan, autoMerge: false } }
   checkFolder(home, request.options)
-  // What the engine would refuse is refused before one is started, and a plan is shown only of what it would accept.
   parse(goalRequest, request, 'the goal')
   checkGoal(realFiles, home.repository.root, request)
   const harnessOf = (name?: string): string =>
     chooseHarness(realFiles, config, name ?? options.harness, io.environment.PATH)
   checkHarnesses(words, input, harnessOf)
   for (const warning of input.warnings) io.error(`warning: ${warning}\n`)
+  return { home, config, request, harnessOf }
+}
+
+export const runGoal = async (live: Live, words: string[], options: RunOptions): Promise<number> => {
+  const { io } = live
+  const { home, config, request, harnessOf } = await acceptedRequest(io, words, options)
   if (options.dryRun === true) {
     live.close()
     if (options.json === true) printJson(io, request)
@@ -61,6 +77,20 @@ export const runGoal = async (live: Live, words: string[], options: RunOptions):
     return exitCodes.ok
   }
   return submit(live, home, { request, options })
+}
+
+/** Lets the engine plan a goal of which nothing runs. Undefined = a person interrupted it. */
+export const planOnly = async (
+  live: Live,
+  words: string[],
+  options: { harness?: string },
+): Promise<{ goal: Goal; client: Client } | undefined> => {
+  const { request } = await acceptedRequest(live.io, words, { ...options, allowDir: [] }, 'only')
+  const { client } = await connect(live.io, { start: true, say: live.say })
+  const goal = await client.post<Goal>('/goals', request)
+  const end = await followGoal(live, client, { id: goal.id, json: false, after: 0, noWait: false })
+  live.close()
+  return end === undefined ? undefined : { goal, client }
 }
 
 const submit = async (

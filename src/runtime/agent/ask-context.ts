@@ -25,6 +25,8 @@ export type AskContext = Pick<
 > & {
   /** Absent = the lease of the run. */
   claim?: AskClaim
+  /** The question is about this commit, and not about the workspace of the run. */
+  commit?: string
 }
 
 export const requireRight = (asking: AskContext, tx: Queryable): Promise<void> =>

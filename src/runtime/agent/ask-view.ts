@@ -60,16 +60,17 @@ const committedWork = async (
 }
 
 export const layAskView = async (runContext: AskContext, folder: string): Promise<AskView> => {
-  const { context, goal, run, claim } = runContext
+  const { context, goal, run } = runContext
+  const commit = runContext.claim?.commit ?? runContext.commit
   const { git } = context.ports
   const base = run.baseCommit
   if (base === null) throw new Error('a question needs a prepared workspace')
-  const work = await (claim === undefined ? captureWork(runContext, folder) : committedWork(runContext, claim.commit))
+  const work = await (commit === undefined ? captureWork(runContext, folder) : committedWork(runContext, commit))
   const paths = work.paths.filter((path) => !instructsAgents(path))
   const tree = await git.buildTree(context.shadow, { base, tree: work.tree, paths })
   const view = { tree, dir: join(folder, 'view'), indexFile: join(folder, 'index-of-view') }
   await git.layView(context.shadow, view)
-  return { ...view, workspace: goal.repoMode === 'direct' || claim !== undefined ? null : work.tree }
+  return { ...view, workspace: goal.repoMode === 'direct' || commit !== undefined ? null : work.tree }
 }
 
 /** Paths that changed while the question was asked. Changes of the workspace are undone; those of the view go with it. */

@@ -3,6 +3,7 @@
  * or shows a plan, so that a plan is shown only of what would be accepted.
  */
 import type { Goal } from '../../domain/goal.ts'
+import type { PlanMode } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { whyNotAllowed } from '../../wide-folder.ts'
 import { readContract } from '../checks/verify-contract.ts'
@@ -12,7 +13,7 @@ import type { GoalInput } from './goal-input.ts'
 
 interface Checked {
   input: GoalInput
-  options: { allowedDirs: string[]; repoMode: Goal['repoMode']; strategy?: 'tasks' | 'loop' }
+  options: { allowedDirs: string[]; repoMode: Goal['repoMode']; strategy?: 'tasks' | 'loop'; plan?: PlanMode }
 }
 
 /** Returns the folders outside of the repository that its agents may use. */

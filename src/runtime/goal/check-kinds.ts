@@ -1,12 +1,13 @@
 /** Which kinds of tasks fit together and fit how the goal works. The command line checks it before an engine is started. */
 import type { Goal } from '../../domain/goal.ts'
-import type { TaskKind } from '../../domain/task.ts'
+import type { PlanMode, TaskKind } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import type { GoalInput } from './goal-input.ts'
 
 interface KindOptions {
   repoMode: Goal['repoMode']
   strategy?: 'tasks' | 'loop'
+  plan?: PlanMode
 }
 
 export const kindOf = ({ kind }: GoalInput['tasks'][number], { strategy }: Pick<KindOptions, 'strategy'>): TaskKind =>
@@ -42,8 +43,20 @@ const checkReview = (
   if (repoMode === 'direct') refuse('a review needs a goal branch to merge into; run it without --direct')
 }
 
+/** A planner divides a goal in words. A list of tasks, a review and turns on one task are plans already. */
+const checkPlan = ({ tasks }: GoalInput, { plan, strategy }: KindOptions): void => {
+  const [task] = tasks
+  if (plan === undefined) return
+  if (tasks.length === 1 && task?.review === undefined && task?.kind !== 'loop' && strategy !== 'loop') return
+  throw new AppError(
+    'INPUT_INVALID',
+    'a planner divides a goal that is a sentence or a text, and this one is divided already; leave out the plan',
+  )
+}
+
 /** Throws INPUT_INVALID, which names the task and what to write instead. */
 export const checkKinds = (input: GoalInput, options: KindOptions): void => {
+  checkPlan(input, options)
   checkLoops(input, options)
   for (const [index, task] of input.tasks.entries())
     checkReview(task, { number: index + 1, repoMode: options.repoMode })

@@ -1,6 +1,6 @@
 /**
  * Reads a Markdown checklist: every unticked box is a task, a ticked box is done. Bullets below a box that start with
- * a known word (`paths:`, `denied:`, `run:`, `after:`, `harness:`) are settings; all other indented text is the task's
+ * a known word (`paths:`, `denied:`, `run:`, `after:`, `harness:`, `role:`) are settings; all other indented text is the task's
  * instructions. Boxes in code fences are examples. This file only reads; `goal-input.ts` checks the result as a whole.
  */
 import { AppError } from '../../errors.ts'
@@ -8,6 +8,7 @@ import { parsePathRule } from '../../recovery/policy/path-rule.ts'
 import { harnessNamePattern } from '../../config-schema.ts'
 import { nearestWord, valueText } from '../../validation.ts'
 import { maxTitle } from '../core/task-fields.ts'
+import type { TaskRole } from './task-file.ts'
 
 export interface ChecklistItem {
   /** From 1. Ticked boxes count too, so that ticking a box does not renumber the others. */
@@ -22,6 +23,7 @@ export interface ChecklistItem {
   /** As written: numbers or titles. */
   after: { text: string; line: number }[]
   harness?: string
+  role?: TaskRole
 }
 
 export interface Checklist {
@@ -30,8 +32,14 @@ export interface Checklist {
   boxes: ChecklistItem[]
 }
 
-const words = ['paths', 'denied', 'run', 'after', 'harness'] as const
+const words = ['paths', 'denied', 'run', 'after', 'harness', 'role'] as const
 type Word = (typeof words)[number]
+
+/** A review has a subject, which a checklist cannot name. */
+const boxRoles = ['worker', 'tester', 'docser'] as const
+
+/** `note:` is closer to `role:` than a slip of the finger would be, and begins a line of many instructions. */
+const guessable = words.filter((word) => word !== 'role')
 
 /**
  * Other words for these settings. They are reported as mistakes, because read as instructions they would silently have
@@ -98,6 +106,13 @@ const set = (task: ChecklistItem, word: Word, value: string, place: Location): v
     case 'after':
       task.after.push({ text: value.trim(), line: place.line })
       break
+    case 'role': {
+      const role = boxRoles.find((name) => name === unquoted(value))
+      if (role === undefined)
+        throw fail(place.name, place.line, `role is ${valueText(unquoted(value))}; allowed: ${boxRoles.join(', ')}`)
+      task.role = role
+      break
+    }
     case 'harness': {
       const harness = unquoted(value)
       if (!harnessNamePattern.test(harness))
@@ -123,7 +138,7 @@ const settingIn = (content: string, { name, line }: Location): { word: Word; val
   const exact = words.find((word) => word === lower)
   if (exact !== undefined) return { word: exact, value: match[2] ?? '' }
   const other = Object.hasOwn(otherNames, lower) ? otherNames[lower] : undefined
-  const guess = other ?? (lower.length >= 4 ? nearestWord(lower, words) : undefined)
+  const guess = other ?? (lower.length >= 4 ? nearestWord(lower, guessable) : undefined)
   if (guess === undefined) return undefined
   throw fail(
     name,

@@ -6,6 +6,7 @@ import { folderArea } from '../../domain/area.ts'
 import type { Goal } from '../../domain/goal.ts'
 import { noSpend, withoutLifted } from '../../domain/budget.ts'
 import type { JudgeMode } from '../../domain/judgement.ts'
+import type { PlanMode } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { mustSucceed } from '../../store/db.ts'
 import { insertGoal, moveGoal } from '../../store/goal.ts'
@@ -20,6 +21,7 @@ import { chooseHarness } from '../harness/harness-choice.ts'
 import { inferredChecks, manifestNames, topOfFolder } from '../checks/infer-from-files.ts'
 import { programsOn } from '../core/find-program.ts'
 import { firstChecks } from '../checks/first-checks.ts'
+import { maxTitle } from '../core/task-fields.ts'
 import { forgetOrphanBranch, recordOrphanBranch } from './orphan-branches.ts'
 
 /** What the user chose for this goal on top of the input text. */
@@ -33,6 +35,8 @@ export interface GoalOptions {
   worktree?: string
   /** `loop`: tasks that name no kind are of kind `loop`. Absent = `tasks`. */
   strategy?: 'tasks' | 'loop'
+  /** The one task of the input is divided into tasks by a planner; what follows then. Absent = it is done as it is. */
+  plan?: PlanMode
   /** How strictly the work of its tasks is judged. Absent = as the owner says. */
   judge?: JudgeMode
 }
@@ -61,6 +65,11 @@ const checkMergeEntries = async ({ db }: Context, input: GoalInput): Promise<voi
       )
   }
 }
+
+/** The task that divides the goal. Its own paths and checks are those of the tasks that get none. */
+const planningFields = ({ title, tasks: [task] }: GoalInput, plan: PlanMode): Partial<NewTask> => ({
+  ...{ plan, title: `Plan: ${title}`.slice(0, maxTitle), instructions: task?.instructions ?? title },
+})
 
 const newTasks = (context: Context, { goalId, input, options, top }: Plan): NewTask[] => {
   const config = context.config()
@@ -94,6 +103,7 @@ const newTasks = (context: Context, { goalId, input, options, top }: Plan): NewT
       contextFiles: task.contextFiles ?? [],
       judge: task.judge ?? null,
       kind: task.review === undefined ? kindOf(task, options) : 'code',
+      ...(options.plan === undefined ? {} : planningFields(input, options.plan)),
       ...(task.review === undefined ? {} : { review: { ...task.review, head: null } }),
       ...(task.link === undefined ? {} : { awaitLink: { waitsFor: task.link, seconds: config.requeue.linkSeconds } }),
     }

@@ -172,6 +172,7 @@ const taskOfBox = (name: string, list: Checklist, box: ChecklistItem): TaskInput
     ...newTask(String(box.number), box.title, text === '' ? box.title : `${box.title}\n\n${text}`),
     ...(box.paths.length > 0 ? { allowedPaths: box.paths } : {}),
     ...(box.harness === undefined ? {} : { harness: box.harness }),
+    ...(box.role === undefined ? {} : { role: box.role }),
     deniedPaths: box.denied,
     commands: box.run,
     after: [...new Set(box.after.flatMap((wanted) => resolveAfter(name, list, wanted)))],

@@ -16,6 +16,13 @@ export const goalEvents: EventTypes = {
     meaning: 'the tasks of a goal are in the queue',
     sentence: (p) => `planned: ${payloadText(p, 'reason')}`,
   },
+  'planner.plan_created': {
+    meaning: 'a planner divided the goal into tasks; without a plan that counts the goal is one task',
+    sentence: (p) =>
+      p.reason === undefined
+        ? `the goal was planned as ${counted(p, 'count', 'task')}${p.mode === 'only' ? ', which are only shown' : ''}`
+        : `there is no plan, so the goal is one task: ${payloadText(p, 'reason')}`,
+  },
   'goal.paused': {
     meaning: 'no new work of the goal starts',
     sentence: (p) => withReason(p, 'paused'),

@@ -1,37 +1,13 @@
 /** Takes the command that an agent was asked to suggest into the plan of checks, or refuses it with a reason. */
-import { join } from 'node:path'
 import { keptVerdict, lastLaunch } from '../../domain/run.ts'
-import { isRealCheck } from '../../recovery/command/replacement.ts'
-import { readSuggestion, type RequiredInBase, type SuggestedCommand } from '../../recovery/command/suggested.ts'
+import { readSuggestion, type SuggestedCommand } from '../../recovery/command/suggested.ts'
 import { StaleError } from '../../store/db.ts'
 import { recoveriesOf, resolveRecovery, type Recovery } from '../../store/recovery.ts'
 import { requireLease } from '../../store/run.ts'
 import { setTaskCommands } from '../../store/task.ts'
-import { hasRule, makefiles } from '../checks/check-facts.ts'
+import { lackOf } from '../checks/lack-of-base.ts'
 import { readLaunch } from '../agent/denials.ts'
-import { manifestScripts } from '../checks/repair-facts.ts'
 import { saveProgress, type RunContext } from '../core/run-context.ts'
-
-/**
- * What the suggestion needs and the base commit lacks; undefined = nothing. A command whose program or script the
- * agent wrote itself would prove nothing.
- */
-const lackOf = async (runContext: RunContext, need: RequiredInBase): Promise<string | undefined> => {
-  const at = (path: string): Promise<string | undefined> =>
-    runContext.context.ports.git.textAt(runContext.context.shadow, runContext.run.baseCommit ?? '', path)
-  if (need.kind === 'file') return (await at(need.path)) === undefined ? `no file ${need.path}` : undefined
-  if (need.kind === 'script')
-    return isRealCheck(manifestScripts(await at(need.manifest))[need.name])
-      ? undefined
-      : `no script "${need.name}" that judges`
-  for (const name of need.file === undefined ? makefiles : [need.file]) {
-    const text = await at(join(need.folder, name))
-    if (text === undefined) continue
-    const missing = need.targets.find((target) => !hasRule(text, target))
-    return missing === undefined ? undefined : `no make target "${missing}"`
-  }
-  return 'no makefile'
-}
 
 const checkedSuggestion = async (runContext: RunContext, requested: string): Promise<SuggestedCommand> => {
   const { final, lastText } = readLaunch(runContext)

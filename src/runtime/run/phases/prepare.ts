@@ -250,6 +250,11 @@ export const prepare: Phase = async (runContext) => {
   context.ports.files.mkdirSync(paths.agentDir, { recursive: true, mode: 0o700 })
   const base = await baseOf(runContext)
   if (goal.repoMode === 'remote') await bringBase(runContext, base)
+  // A planner reads the base commit in a view of its own, and needs neither a workspace nor packages.
+  if (runContext.task.plan !== null) {
+    await saveProgress(runContext, { baseCommit: base, phase: 'launch' })
+    return 'on'
+  }
   const next = goal.repoMode === 'direct' ? undefined : await prepareClone(runContext, base)
   if (next !== undefined) return next
   if (goal.repoMode !== 'direct') await excludeLeftOut(runContext)

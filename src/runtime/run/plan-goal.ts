@@ -1,0 +1,181 @@
+/**
+ * The run of a task that divides its goal: a planner is asked, read-only, about the base commit, and its answer becomes tasks of the goal.
+ * A plan is help, never a condition: without an answer that counts the goal is one task, as it would be without a planner.
+ */
+import { inferredChecks, manifestNames } from '../checks/infer-from-files.ts'
+import { lackOf } from '../checks/lack-of-base.ts'
+import { manifestScripts } from '../checks/repair-facts.ts'
+import type { PlanMode } from '../../domain/task.ts'
+import { readSuggestion } from '../../recovery/command/suggested.ts'
+import { planAnswerSchema, planQuestion, surveyOf, type PlanAnswer } from '../../recovery/plan/plan-question.ts'
+import { shapePlan, type Plan, type PlannedTask } from '../../recovery/plan/shape-plan.ts'
+import { mustSucceed, type Queryable } from '../../store/db.ts'
+import { appendEvent } from '../../store/event.ts'
+import { getGoal, moveGoal } from '../../store/goal.ts'
+import { judgeRun } from '../../store/run.ts'
+import { spentOnTasks } from '../../store/spent.ts'
+import { insertTasks, listTasks, moveTask } from '../../store/task.ts'
+import { ask } from '../agent/ask.ts'
+import { roleSection } from '../agent/brief.ts'
+import { taskInstructions } from '../agent/role-instructions.ts'
+import { deniedTexts } from '../core/effective-paths.ts'
+import { programsOn } from '../core/find-program.ts'
+import { plannedHints } from '../core/granted-paths.ts'
+import { isReleased, type RunContext } from '../core/run-context.ts'
+import { failAttemptRecoveries } from '../core/store-record.ts'
+import { closeRun, freshTask } from './endings.ts'
+import type { PhaseResult } from './phase.ts'
+
+const timeoutMs = 20 * 60_000
+const mostTasks = 20
+/** Hints that the planner reads. All of them are compared with its tasks. */
+const mostHintLines = 20
+const longestRequirement = 2_000
+
+/** Why commands of the plan cannot judge work on the base commit. A model may only choose among checks that are there. */
+const refusedCommands = async (
+  runContext: RunContext,
+  answer: PlanAnswer,
+  known: readonly string[],
+): Promise<Map<string, string>> => {
+  const refused = new Map<string, string>()
+  for (const command of new Set(answer.tasks.flatMap(({ commands }) => commands))) {
+    if (known.includes(command)) continue
+    const read = readSuggestion(command, known.join(' && '))
+    const lacks = read.ok ? await Promise.all(read.needs.map((need) => lackOf(runContext, need))) : []
+    const lack = lacks.find((text) => text !== undefined)
+    if (!read.ok) refused.set(command, read.reason)
+    else if (lack !== undefined) refused.set(command, `the base commit has ${lack}`)
+  }
+  return refused
+}
+
+interface Base {
+  files: string[]
+  top: string[]
+  checks: string[]
+  scripts: string[]
+}
+
+const baseOf = async ({ context, run, task }: RunContext): Promise<Base> => {
+  const { git, files: disk } = context.ports
+  const commit = run.baseCommit ?? ''
+  const files = await git.filesOf(context.shadow, commit)
+  const texts: Record<string, string> = {}
+  for (const name of manifestNames) {
+    const text = files.includes(name) ? await git.textAt(context.shadow, commit, name) : undefined
+    if (text !== undefined) texts[name] = text
+  }
+  const top = [...new Set(files.map((path) => path.split('/')[0] ?? ''))]
+  const names = [...top, ...files.filter((path) => /^(?:tests?|spec)\/[^/]+$/.test(path))]
+  return {
+    ...{ files, top, scripts: Object.keys(manifestScripts(texts['package.json'])) },
+    checks: [
+      ...new Set([
+        ...task.commands,
+        ...inferredChecks({ names, texts }, programsOn(disk, context.environment['PATH'])),
+      ]),
+    ],
+  }
+}
+
+/** The plan, or why there is none. */
+type Planned = { ok: true; plan: Plan } | { ok: false; reason: string }
+
+const askPlanner = async (runContext: RunContext): Promise<Planned> => {
+  const { context, run, goal } = runContext
+  const base = await baseOf(runContext)
+  const hints = await plannedHints(context.db)
+  const survey = surveyOf(goal.requirement, base)
+  const lines = hints.slice(0, mostHintLines).map(({ role, path, count }) => `- ${role}: ${path} (${count} times)`)
+  const roleText = roleSection(taskInstructions(context, 'planner'))
+  const answer = await ask(
+    { ...runContext, commit: run.baseCommit ?? '' },
+    {
+      purpose: 'the plan of the goal',
+      prompt: planQuestion({ roleText, requirement: goal.requirement, survey, hints: lines, mostTasks }),
+      schema: planAnswerSchema(mostTasks),
+      input: { requirement: goal.requirement, commit: run.baseCommit },
+      ...{ timeoutMs, attempts: 2 },
+    },
+  )
+  if (!answer.ok) return { ok: false, reason: answer.detail }
+  const plan = shapePlan(answer.value, {
+    ...{ files: base.files, deniedPaths: deniedTexts(runContext), hints },
+    ...{ refusedCommands: await refusedCommands(runContext, answer.value, base.checks), policy: context.pathPolicy() },
+  })
+  return { ok: true, plan }
+}
+
+const wholeGoal = ({ goal, task }: RunContext): PlannedTask => ({
+  ...{ title: goal.title, instructions: goal.requirement, purpose: 'the whole goal', role: 'worker' },
+  ...{ allowedPaths: task.allowedPaths, contextFiles: task.contextFiles, commands: [], after: [] },
+  ...{ risk: 'low', size: 'medium' },
+})
+
+/** An agent does its own part, and needs the whole goal only to understand it. */
+const instructionsOf = (planned: PlannedTask, { goal }: RunContext, count: number): string =>
+  count === 1
+    ? planned.instructions
+    : `${planned.instructions}\n\nWhat the goal needs this for: ${planned.purpose}\n\nThe whole goal, of which other tasks do the rest:\n${goal.requirement.slice(0, longestRequirement)}`
+
+/** Adds the tasks of the plan to the goal, behind those that it has. */
+const insertPlanned = async (tx: Queryable, runContext: RunContext, tasks: readonly PlannedTask[]): Promise<void> => {
+  const { context, goal, task } = runContext
+  const ids = tasks.map(() => context.newId('t'))
+  const last = Math.max(0, ...(await listTasks(tx, goal.id)).map(({ number }) => number))
+  await insertTasks(
+    tx,
+    tasks.map((planned, at) => ({
+      ...{ id: ids[at] as string, goalId: goal.id, number: last + 1 + at, title: planned.title, role: planned.role },
+      instructions: instructionsOf(planned, runContext, tasks.length),
+      ...{ allowedPaths: planned.allowedPaths, deniedPaths: task.deniedPaths, contextFiles: planned.contextFiles },
+      ...(planned.commands.length === 0
+        ? { commands: task.originalCommands, commandSource: task.commandSource }
+        : { commands: planned.commands, commandSource: 'task' as const }),
+      dependsOn: planned.after.map((other) => ids[other] as string),
+      ...{ targetArea: task.targetArea, harness: task.harness, model: task.model, priority: task.priority },
+      judge: task.judge,
+    })),
+  )
+}
+
+const waitForPerson = async (tx: Queryable, { goal }: RunContext, count: number): Promise<void> => {
+  const now = await getGoal(tx, goal.id)
+  if (now?.state !== 'active') return
+  const reason = `the plan has ${count === 1 ? '1 task' : `${count} tasks`}; start it with "unstuck resume ${goal.id}"`
+  mustSucceed(await moveGoal(tx, now, 'blocked', reason))
+}
+
+/** Ends the run: the tasks, the event and the end of the planning task are one transaction, so that a crash never plans twice. */
+const endPlanned = async (runContext: RunContext, planned: Planned, mode: PlanMode): Promise<void> => {
+  const { context, run, task } = runContext
+  const plan: Plan = planned.ok ? planned.plan : { tasks: [wholeGoal(runContext)], notes: [], hints: [] }
+  await context.db.transaction(async (tx) => {
+    await failAttemptRecoveries(tx, task.id, 'its run was interrupted, and a later run succeeded without it')
+    await closeRun(tx, runContext, 'succeeded', null)
+    await judgeRun(tx, run.id)
+    if (mode !== 'only') await insertPlanned(tx, runContext, plan.tasks)
+    await appendEvent(tx, {
+      type: 'planner.plan_created',
+      ...{ goalId: run.goalId, taskId: run.taskId, runId: run.id },
+      payload: {
+        ...{ mode, count: plan.tasks.length, notes: plan.notes, tasks: plan.tasks },
+        policyRecoveryHintApplications: plan.hints,
+        earlier: await spentOnTasks(tx),
+        ...(planned.ok ? {} : { reason: planned.reason.slice(0, 600) }),
+      },
+    })
+    if (mode === 'review') await waitForPerson(tx, runContext, plan.tasks.length)
+    mustSucceed(await moveTask(tx, await freshTask(tx, runContext), 'verdict_recorded', { runId: run.id }))
+  })
+  context.at('run-finished')
+}
+
+export const planGoal = async (runContext: RunContext, mode: PlanMode): Promise<PhaseResult> => {
+  const planned = await askPlanner(runContext)
+  // The end of the engine, a cancel and a lost lease are no answer: the run goes on elsewhere or ends as cancelled.
+  if (isReleased(runContext)) return 'on'
+  await endPlanned(runContext, planned, mode)
+  return 'ended'
+}
