@@ -6,7 +6,7 @@ import { loadPolicyRecovery, policyRecoveryFile } from '../policy-recovery-file.
 import { contractFile, parseContract } from '../runtime/checks/verify-contract.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import { findProgram } from '../runtime/core/find-program.ts'
-import { planCommand } from '../recovery/command/plan.ts'
+import { planCommand } from '../recovery/command/command-plan.ts'
 import { quotingNoLink, readOwnerFile } from '../owner-file.ts'
 import { valueText } from '../validation.ts'
 import type { JsonOption } from './command-options.ts'

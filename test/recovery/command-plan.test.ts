@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { planCommand } from '../../src/recovery/command/plan.ts'
+import { planCommand } from '../../src/recovery/command/command-plan.ts'
 import { samples } from '../support/samples.ts'
 
 let folder = ''

@@ -33,7 +33,7 @@ Nothing is changed. Examples:
         // The checklist is the only standard output, so that it can be written into a file.
         const toError = { ...io, out: io.error, json: false }
         return withLive(toError, {}, async (live) =>
-          (await import('../run/plan.ts')).showPlanOf({ live, io }, goal, options),
+          (await import('../run/plan-checklist.ts')).showPlanOf({ live, io }, goal, options),
         )
       }),
     )

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { plannablePart, withoutStep } from './chain.ts'
-import { planCommand } from './plan.ts'
+import { planCommand } from './command-plan.ts'
 
 describe('of a chain is left', () => {
   it.each([

@@ -1,6 +1,6 @@
 /** A `&&` chain without the elements that cannot be run. The rest is still a requested check. Pure. */
 import { parse } from 'unbash'
-import { planCommand, type CommandStep } from './plan.ts'
+import { planCommand, type CommandStep } from './command-plan.ts'
 import { commandText } from './replacement.ts'
 
 /** `cd` is only understood before another command. */

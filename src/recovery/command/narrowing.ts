@@ -2,7 +2,7 @@
  * Narrows a check of all packages to those that a change can affect: the changed packages and all that depend on them. Only
  * for a check that cannot run in the other packages. An affected package is never left out. Pure.
  */
-import { programOf, type CommandStep } from './plan.ts'
+import { programOf, type CommandStep } from './command-plan.ts'
 
 export interface WorkspacePackage {
   name: string

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { planCommand } from './plan.ts'
+import { planCommand } from './command-plan.ts'
 import { makeTargetsIn, packageScriptIn } from './package-script.ts'
 import { samples } from '../../../test/support/samples.ts'
 

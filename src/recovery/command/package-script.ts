@@ -3,7 +3,7 @@
  * result is undefined in case of doubt, for example with an unknown option, because a wrong result would drop an existing
  * check.
  */
-import { programOf } from './plan.ts'
+import { programOf } from './command-plan.ts'
 
 export type PackageManager = 'npm' | 'pnpm' | 'yarn' | 'bun'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { planCheck } from './plan-check.ts'
-import { planCommand } from './plan.ts'
+import { planCommand } from './command-plan.ts'
 
 test.each([
   ['npm test 2>&1 | tail -20', 'npm test'],

@@ -3,7 +3,7 @@
  * only shortens or joins output is left out: it changes nothing about what is checked, and in a shell it would hide a failure, because
  * the status of a pipe is that of its last program.
  */
-import { planCommand, type CommandPlan } from './plan.ts'
+import { planCommand, type CommandPlan } from './command-plan.ts'
 
 const cut = String.raw`\|&?\s*(?:(?:tail|head)(?:\s+-{1,2}[\w=-]+|\s+\d+)*|less|more)`
 const ending = new RegExp(String.raw`\s*(?:2>&1|>&2|2>\s*/dev/null|&>\s*/dev/null|>\s*/dev/null|${cut})\s*$`)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { affectedPackages, narrowStep, type WorkspacePackage } from './narrowing.ts'
-import { planCommand, type CommandStep } from './plan.ts'
+import { planCommand, type CommandStep } from './command-plan.ts'
 import { commandText, replaceScript } from './replacement.ts'
 
 describe('a script of the same intent', () => {

@@ -2,7 +2,7 @@
  * Finds another command that checks the same thing, for one that cannot run as written: a package script of the same purpose.
  * The replacement may check less than the requested command, so the verdict lists it. Pure.
  */
-import { planCommand, type CommandStep } from './plan.ts'
+import { planCommand, type CommandStep } from './command-plan.ts'
 import { packageScriptIn, type PackageManager } from './package-script.ts'
 
 /** Purposes: the names of scripts that have one, and the scripts that may replace them, best first. */

@@ -4,7 +4,7 @@
  * program), so a model cannot add a command of its own. Pure: the result lists what the runtime has to look up.
  */
 import { programName, readCommand } from '../diagnosis/argv.ts'
-import { planCommand, programOf, type CommandStep } from './plan.ts'
+import { planCommand, programOf, type CommandStep } from './command-plan.ts'
 import { commandText, namesCheck } from './replacement.ts'
 import { makeTargetsIn, packageScriptIn } from './package-script.ts'
 

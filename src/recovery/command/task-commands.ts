@@ -2,7 +2,7 @@
  * Which of the task's commands an agent's command line consists of. A permission rule for anything else would let the agent
  * run commands that the task does not contain, so a line with any other part gets no rule.
  */
-import { planCommand, type CommandStep } from './plan.ts'
+import { planCommand, type CommandStep } from './command-plan.ts'
 
 /** Words without special meaning in any shell or rule. */
 const isPlain = (word: string): boolean => /^[\w@%+=:./-]+$/.test(word)

@@ -3,7 +3,7 @@
  * up or silently checks something. Reads text only.
  */
 import { planCheck } from '../command/plan-check.ts'
-import { planCommand, type CommandPlan } from '../command/plan.ts'
+import { planCommand, type CommandPlan } from '../command/command-plan.ts'
 
 export interface CommandFacts {
   text: string

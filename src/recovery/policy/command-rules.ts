@@ -2,7 +2,7 @@
  * Which files the commands of a task need, by the command rules. Only the program of a simple command counts, never a word
  * elsewhere: `echo go home` needs no go.mod. A command that cannot be read needs nothing. Pure.
  */
-import { planCommand, programOf, type CommandStep } from '../command/plan.ts'
+import { planCommand, programOf, type CommandStep } from '../command/command-plan.ts'
 import { commandNamesOf, isNamed } from './command-names.ts'
 import { unsafeBecause } from './path-safety.ts'
 import type { CommandPathRule, PolicyRecovery } from './recovery-policy.ts'

@@ -3,7 +3,7 @@
  * the settings page"), so a token counts only where the text uses it for the tool or the build, in a sentence that forbids
  * nothing. Pure.
  */
-import { planCommand } from '../command/plan.ts'
+import { planCommand } from '../command/command-plan.ts'
 import { sentencesOf, type NamingTask } from '../named-by-task.ts'
 import { commandNamesOf, isNamed } from './command-names.ts'
 import type { PolicyRecovery } from './recovery-policy.ts'

@@ -2,7 +2,7 @@
  * What a proposed command would do besides repairing, in words for the person who decides: its simple commands, and a note for each
  * risk. The notes inform and approve nothing, so a doubtful part gets a note rather than none. Pure.
  */
-import { programOf } from '../command/plan.ts'
+import { programOf } from '../command/command-plan.ts'
 import { riskRules, type RiskKind } from './risk-rules.ts'
 import { behindWrapper, shellParts, type SimpleCommand } from './shell-parts.ts'
 

@@ -3,7 +3,7 @@
  * groups and the text that a shell is given. Pure.
  */
 import { parse } from 'unbash'
-import { programOf } from '../command/plan.ts'
+import { programOf } from '../command/command-plan.ts'
 
 export interface SimpleCommand {
   /** The words as the shell passes them, as far as they are known. */

@@ -2,7 +2,7 @@
  * The texts of a shell command for the globs that always ask a person. Nothing is ever approved by a part: this can only add a reason
  * to ask. Pure.
  */
-import { programOf } from '../command/plan.ts'
+import { programOf } from '../command/command-plan.ts'
 import { behindWrapper, shellParts } from './shell-parts.ts'
 
 export interface CommandReading {

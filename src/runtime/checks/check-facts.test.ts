@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { planCommand } from '../../recovery/command/plan.ts'
+import { planCommand } from '../../recovery/command/command-plan.ts'
 import { realFiles } from '../core/files.ts'
 import { missingFileIn } from './check-facts.ts'
 

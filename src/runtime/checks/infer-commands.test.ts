@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { inferCommands } from './infer-commands.ts'
-import { planCommand } from '../../recovery/command/plan.ts'
+import { planCommand } from '../../recovery/command/command-plan.ts'
 import type { RepositoryFacts } from './infer-commands.ts'
 
 const scripts = { test: 'vitest run', typecheck: 'tsc', lint: 'eslint .', build: 'x' }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { planCommand, programOf } from './plan.ts'
+import { planCommand, programOf } from './command-plan.ts'
 import { samples } from '../../../test/support/samples.ts'
 
 const argvOf = (text: string): string[][] => {
