@@ -264,6 +264,18 @@ it('withdraws every open judgement of a task that a restart of its goal begins a
   expect(await statusOf(task)).toBe('blocked(awaiting_judge)')
 })
 
+it('does not divide a goal again that a restart begins again', async () => {
+  const { goal, task } = await newWork()
+  const { db } = opened.store
+  await db.query(sql`update task set plan = 'run', state = 'done', block_reason = null where id = ${task}`)
+  const context = contextWith({
+    git: { readRef: async () => start, restoreRef: async () => 'done' },
+    more: { wake: () => undefined },
+  })
+  expect(await restartGoal(context, (await getGoal(db, goal))!)).toBe(true)
+  expect(await statusOf(task)).toBe('done')
+})
+
 it('stores no verdict about a run after which another one of the task succeeded', async () => {
   const { goal, task, run } = await newWork()
   const claimed = await claim(contextWith())

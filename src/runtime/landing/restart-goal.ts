@@ -61,8 +61,9 @@ const containedIn = async (context: Context, goal: Goal, start: string | null): 
   return contained
 }
 
-const isToRedo = ({ id, status }: Task, contained: ReadonlySet<string>): boolean =>
-  status === 'blocked(awaiting_judge)' || (status === 'done' && !contained.has(id))
+/** The division of the goal into tasks is no work on the branch: planned again, each task would be there twice. */
+const isToRedo = ({ id, status, plan }: Task, contained: ReadonlySet<string>): boolean =>
+  status === 'blocked(awaiting_judge)' || (status === 'done' && plan === null && !contained.has(id))
 
 const record = async (
   context: Context,
