@@ -104,7 +104,7 @@ export const routes = {
   ),
   doctor: read('/doctor', 'The invariants, checked on the live store', none, views.doctorSchema),
   ...hostRoutes,
-  snapshots: read('/snapshots', 'Snapshots that can be restored', none, z.array(entities.snapshotSchema)),
+  snapshots: read('/snapshots', 'Snapshots that can be restored', none, z.array(views.snapshotSchema)),
   agents: read('/agents', 'The executor slots', none, z.array(entities.agent)),
   listGoals: list('/goals', 'Goals', contract.goalsQuery, entities.goalSchema),
   getGoal: read('/goals/:id', 'One goal with its tasks, next steps and allowed actions', none, views.goalViewSchema),

@@ -105,7 +105,9 @@ export const taskSchemaFields = {
   targetArea: text.nullable(),
   harness: text,
   model: text.nullable(),
-  ...{ priority: z.number().int(), lane: z.enum(lanes), areas: names },
+  priority: z.number().int(),
+  lane: z.enum(lanes),
+  areas: names,
   engineId: text.nullable(),
   status: z.enum(statuses),
   /** The same as `status`, under its earlier name, for programs that read it. */
@@ -339,11 +341,3 @@ export const eventSchema = z.strictObject({
   payload: z.record(text, z.unknown()),
 })
 export type EventView = z.infer<typeof eventSchema>
-
-export const snapshotSchema = z.strictObject({
-  id: text,
-  commit: text,
-  reason: text,
-  at: text,
-  leftOut: z.array(z.strictObject({ path: text, bytes: count })),
-})

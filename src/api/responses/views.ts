@@ -248,3 +248,11 @@ export const explain = z.strictObject({
   lines: z.array(z.strictObject({ at: time, text })),
 })
 export type ExplainView = z.infer<typeof explain>
+
+export const snapshotSchema = z.strictObject({
+  id: text,
+  commit: text,
+  reason: text,
+  at: text,
+  leftOut: z.array(z.strictObject({ path: text, bytes: count })),
+})
