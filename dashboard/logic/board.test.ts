@@ -156,6 +156,12 @@ it('a task that another one continues is not counted beside it', () => {
   expect(progressOf(goal('active', tasks))).toEqual({ done: 1, all: 2 })
 })
 
+it('the plan of a goal is counted only where nothing else is', () => {
+  const plan = task({ id: 't-p', status: 'done', state: 'done', plan: 'run' })
+  expect(progressOf(goal('active', [plan, task({ id: 't-a' })]))).toEqual({ done: 0, all: 1 })
+  expect(progressOf(goal('done', [plan]))).toEqual({ done: 1, all: 1 })
+})
+
 it('a task that waits for its rework stands with its due time among the blocked ones', () => {
   const at = '2026-01-01T00:02:00.000Z'
   const waits = { owner: 'cycle manager', text: 'its work did not pass; it starts again on its own work', at }

@@ -19,9 +19,11 @@ export interface Column {
 export const isGoalOver = ({ state }: BoardGoal): boolean =>
   state === 'done' || state === 'cancelled' || state === 'failed'
 
-/** A task that another one continues is not counted beside it. */
+/** A task that another one continues is not counted beside it, nor is the plan beside its tasks. */
 export const progressOf = ({ tasks }: BoardGoal): { done: number; all: number } => {
-  const needed = tasks.filter(({ supersededBy }) => supersededBy === null)
+  const current = tasks.filter(({ supersededBy }) => supersededBy === null)
+  const work = current.filter(({ plan }) => plan === null)
+  const needed = work.length === 0 ? current : work
   return { done: needed.filter(({ status }) => status === 'done').length, all: needed.length }
 }
 

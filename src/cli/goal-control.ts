@@ -1,4 +1,5 @@
 /** The work of `approve`, `reject`, `retry`, `cancel`, `pause` and `resume`. */
+import { isWork } from '../domain/task.ts'
 import type { Escalation, Goal, GoalView, JudgeSwitch, Run, Task } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command-options.ts'
@@ -132,7 +133,7 @@ export const cancelCommand = async (io: Io, id: string, options: JsonOption): Pr
   const status = await change(io, id, { verb: 'cancel', ...options })
   if (kindOf(id) !== 'goals' || options.json === true) return status
   const { partCommand, tasks } = await (await connectToExisting(io)).get<GoalView>(`/goals/${id}`)
-  const done = tasks.filter((task) => task.status === 'done').length
+  const done = tasks.filter((task) => isWork(task) && task.status === 'done').length
   if (typeof partCommand === 'string')
     printLine(
       io,

@@ -1,4 +1,5 @@
 /** Renders goals, tasks, questions and reports as text for people. */
+import { isWork } from '../domain/task.ts'
 import { stripVTControlCharacters } from 'node:util'
 import type { GoalView, ReportView, StatusView, TaskView } from '../api/contract.ts'
 import { isWithoutWork } from '../domain/goal.ts'
@@ -96,7 +97,7 @@ const failingTargetLine = (paint: Paint, { landing: { target } }: GoalView): str
 
 /** What is done can land although the rest is stuck. */
 const partText = (paint: Paint, { tasks, targetBranch }: GoalView, command: string): string => {
-  const done = tasks.filter(({ status }) => status === 'done').length
+  const done = tasks.filter((task) => isWork(task) && task.status === 'done').length
   const what = done === 1 ? '1 task is done; to land it' : `${done} tasks are done; to land them`
   return `  ${what} on ${safe(targetBranch ?? 'a branch of yours')}: ${paint.bold(command)}`
 }

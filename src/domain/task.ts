@@ -326,6 +326,10 @@ export const holdsAreas = (status: TaskStatus): boolean => status === 'running' 
 
 export const taskEnded = (status: TaskStatus): boolean => status === 'done' || status === 'cancelled'
 
+/** Whether the task is a part of the work, which counts show. An engine that is older than a command has no plans. */
+export const isWork = ({ plan, supersededBy }: { plan?: PlanMode | null; supersededBy: string | null }): boolean =>
+  supersededBy === null && plan == null
+
 /** Whether an attempt is in progress or waits to be merged: edits of the task are applied after that. */
 export const isAttempted = (status: TaskStatus): boolean => status === 'running' || status === 'blocked(awaiting_judge)'
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { exitCodes } from '../../src/errors.ts'
 import { removeFolder } from '../../src/workspace/remove-folder.ts'
 import { prepareEngineHome } from '../support/engine-home.ts'
 import { makeRepository, put, temporaryFolder } from '../workspace/scene.ts'
@@ -78,7 +79,8 @@ it('shows a plan as a checklist that can be run, and changes nothing', async () 
     '- [ ] Use the sum',
     '- [ ] Complete the documentation',
   ])
-  for (const named of ['circle', '../outside', 'npm run nope']) expect(shown.stdout).toContain(named)
+  for (const named of ['../outside', 'npm run nope']) expect(shown.stdout).toContain(named)
+  expect(shown.stdout.match(/^ {2}- after: .+$/gm)).toEqual(['  - after: 1', '  - after: 2'])
   expect(shown.stdout).not.toContain('run: `npm run nope`')
   put(top, { 'plan.md': shown.stdout })
   const dry = await unstuck('run', '--dry-run', join(top, 'plan.md'))
@@ -125,8 +127,9 @@ it('a goal that cannot be planned is one task, and it is said why', async () => 
 }, 120_000)
 
 it('refuses to plan a goal that is divided already', async () => {
+  const before = git('branch', '--list', 'unstuck/*')
   put(top, { 'two.md': '- [ ] a\n- [ ] b\n' })
   const ran = await unstuck('run', '--plan', join(top, 'two.md'))
-  expect(ran.exitCode).not.toBe(0)
-  expect(ran.stderr).toContain('divided already')
+  expect(ran.exitCode).toBe(exitCodes.usage)
+  expect(git('branch', '--list', 'unstuck/*')).toBe(before)
 })

@@ -1,15 +1,6 @@
 /** `unstuck plan`: shows how a planner divides a goal into tasks, as a checklist. */
-import {
-  databaseOption,
-  withDatabase,
-  type DatabaseOption,
-  type JsonOption,
-  type Register,
-} from '../command-options.ts'
-
-export interface PlanOptions extends JsonOption {
-  harness?: string
-}
+import { databaseOption, withDatabase, type DatabaseOption, type Register } from '../command-options.ts'
+import type { PlanOptions } from '../run/plan-checklist.ts'
 
 export const register: Register = (program, act) => {
   program
@@ -22,7 +13,7 @@ export const register: Register = (program, act) => {
     .addHelpText(
       'after',
       `
-Nothing is changed. Examples:
+Only the planner runs. Examples:
   unstuck plan "Add a CSV export with documentation" > plan.md
   unstuck run plan.md`,
     )

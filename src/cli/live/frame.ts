@@ -1,4 +1,5 @@
 /** The live block of `run`: a goal, its unfinished tasks and what each does, as lines that fit the terminal. Pure. */
+import { isWork } from '../../domain/task.ts'
 import type { ActivityView, GoalView, TaskView } from '../../api/contract.ts'
 import { isLanding } from '../../domain/goal.ts'
 import { loopText } from '../../domain/loop.ts'
@@ -115,7 +116,7 @@ const fitting = (groups: string[][], rows: number): { lines: string[]; left: num
 
 const headLine = ({ goal }: LiveView, { columns, now, paint }: FrameOptions): string => {
   // A task that another one continues is not counted beside it.
-  const needed = goal.tasks.filter(({ supersededBy }) => supersededBy === null)
+  const needed = goal.tasks.filter(isWork)
   const done = needed.filter(({ status }) => status === 'done').length
   const count = needed.length > 1 ? `${done} of ${needed.length} tasks done` : ''
   const facts = cutToWidth(joined([goalWords(goal), elapsedText(goal.createdAt, now), count]), columns - 4)

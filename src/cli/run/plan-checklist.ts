@@ -2,11 +2,11 @@
 import { z } from 'zod'
 import type { EventView } from '../../api/contract.ts'
 import { AppError, exitCodes } from '../../errors.ts'
+import type { JsonOption } from '../command-options.ts'
 import { printJson, printLine, type Io } from '../io.ts'
 import type { Live } from '../live/live.ts'
 import { safe } from '../render.ts'
 import { durationText } from '../times.ts'
-import type { PlanOptions } from '../commands/plan.ts'
 import { interrupted } from './end.ts'
 import { planOnly } from './run.ts'
 
@@ -31,11 +31,21 @@ const planSchema = z.looseObject({
 })
 type ShownPlan = z.output<typeof planSchema>
 
+export interface PlanOptions extends JsonOption {
+  harness?: string
+}
+
 const indented = (text: string): string[] => text.split('\n').map((line) => (line.trim() === '' ? '' : `  ${line}`))
 
-/** A line of the instructions that a checklist would read as a box, a setting or a fence stays text. */
+/**
+ * Instructions that a checklist reads as instructions: a bullet with a word and a colon would be a setting, and a fence that is not closed
+ * an error.
+ */
 const asText = (text: string): string =>
-  text.replaceAll(/^(\s*)([-*+]|\d+[.)])(\s)/gm, '$1\\$2$3').replaceAll(/^(\s*)([`~]{3,})/gm, '$1\\$2')
+  text
+    .replaceAll(/\r\n?/g, '\n')
+    .replaceAll(/^([^\S\n]*)([-*+]|\d{1,9}[.)])([^\S\n]+[A-Za-z]+:)/gm, '$1\\$2$3')
+    .replaceAll(/^([^\S\n]*(?:[-*+]\s+)?)(`{3,}|~{3,})/gm, '$1\\$2')
 
 const taskLines = ({
   title,
@@ -55,7 +65,9 @@ const taskLines = ({
   ...indented(`For the goal: ${asText(purpose)}`),
 ]
 
-/** What the tasks of the plan used at most, if each were like the costliest tenth of the tasks before. */
+const inOneLine = (text: string): string => text.replaceAll(/\s+/g, ' ')
+
+/** What the tasks of the plan would use, if each were like the costliest tenth of the tasks before. */
 const costLine = ({ tasks, earlier }: ShownPlan): string => {
   if (earlier.tasks === 0) return 'No task of this repository has ended yet, so there is no estimate of the cost.'
   const most = (each: number): number => Math.ceil(each * tasks.length)
@@ -68,14 +80,15 @@ const graphLines = ({ tasks }: ShownPlan): string[] => {
   return edges.length === 0 ? [] : ['', '```mermaid', 'graph LR', ...edges, '```']
 }
 
-const planLines = (title: string, plan: ShownPlan): string[] => [
+/** The plan as a checklist that `unstuck run` reads. What is no box stands at the margin, in one line each. */
+export const planLines = (title: string, plan: ShownPlan): string[] => [
   `# ${title}`,
   '',
   ...plan.tasks.flatMap(taskLines),
   ...graphLines(plan),
   '',
-  ...(plan.reason === undefined ? [] : [`There is no plan, so the goal is one task: ${plan.reason}`]),
-  ...plan.notes.map((note) => `Note: ${note}.`),
+  ...(plan.reason === undefined ? [] : [`There is no plan, so the goal is one task: ${inOneLine(plan.reason)}`]),
+  ...plan.notes.map((note) => `Note: ${inOneLine(note)}.`),
   ...plan.policyRecoveryHintApplications.map(
     ({ taskIndex, addedAllowedPaths }) =>
       `Note: task ${taskIndex + 1} may also change ${addedAllowedPaths.join(', ')}, because earlier tasks needed it.`,
@@ -89,8 +102,11 @@ export const showPlanOf = async (
   options: PlanOptions,
 ): Promise<number> => {
   const planned = await planOnly(live, words, options)
-  if (planned === undefined) return interrupted
-  const { goal, client } = planned
+  const { goal, client, isInterrupted } = planned
+  if (isInterrupted) {
+    io.error(`The planner keeps running; to stop it: unstuck cancel ${goal.id}\n`)
+    return interrupted
+  }
   const events = await client.all<EventView>(`/events?after=0&goal=${goal.id}`)
   const event = events.find(({ type }) => type === 'planner.plan_created')
   if (event === undefined)

@@ -79,18 +79,18 @@ export const runGoal = async (live: Live, words: string[], options: RunOptions):
   return submit(live, home, { request, options })
 }
 
-/** Lets the engine plan a goal of which nothing runs. Undefined = a person interrupted it. */
+/** Lets the engine plan a goal of which nothing runs, until the planner has ended or a person interrupts the command. */
 export const planOnly = async (
   live: Live,
   words: string[],
   options: { harness?: string },
-): Promise<{ goal: Goal; client: Client } | undefined> => {
+): Promise<{ goal: Goal; client: Client; isInterrupted: boolean }> => {
   const { request } = await acceptedRequest(live.io, words, { ...options, allowDir: [] }, 'only')
   const { client } = await connect(live.io, { start: true, say: live.say })
   const goal = await client.post<Goal>('/goals', request)
   const end = await followGoal(live, client, { id: goal.id, json: false, after: 0, noWait: false })
   live.close()
-  return end === undefined ? undefined : { goal, client }
+  return { goal, client, isInterrupted: end === undefined }
 }
 
 const submit = async (

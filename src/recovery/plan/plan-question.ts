@@ -16,6 +16,13 @@ const line = (most: number, allowed: string): z.ZodString =>
     .max(most, { error: `at most ${most} characters` })
     .refine((text) => !text.includes('\0'), { error: 'a NUL byte is not allowed' })
 
+/** Titles are printed to terminals and become commit subjects, so they have no line breaks and no control characters. */
+const oneLine = (most: number, allowed: string) =>
+  z
+    .string({ error: `allowed: ${allowed}` })
+    .transform((text) => text.replaceAll(/[\s\p{Cc}]+/gu, ' '))
+    .pipe(line(most, allowed))
+
 const list = <T extends z.ZodType>(item: T, most: number) =>
   z
     .array(item, { error: 'allowed: a list' })
@@ -26,15 +33,15 @@ const words = <T extends string>(values: readonly T[], standard: T) =>
   z.enum(values, { error: `allowed: ${values.join(', ')}` }).default(standard)
 
 const plannedTask = z.object({
-  id: line(40, 'a short name that other tasks use in "after"'),
-  title: line(200, 'one line').transform((text) => text.replaceAll(/\s+/g, ' ')),
+  id: oneLine(40, 'a short name that other tasks use in "after"'),
+  title: oneLine(200, 'one line'),
   instructions: line(20_000, 'what has to be done, in full sentences'),
-  purpose: line(500, 'what the goal needs this task for').transform((text) => text.replaceAll(/\s+/g, ' ')),
+  purpose: oneLine(500, 'what the goal needs this task for'),
   role: words(plannedRoles, 'worker'),
   allowedPaths: list(line(1_024, 'a path or glob inside the repository'), 100),
   contextFiles: list(line(1_024, 'a file of the repository'), 100),
   commands: list(line(1_000, 'a command'), 20),
-  after: list(line(40, 'the id of another task'), 50),
+  after: list(oneLine(40, 'the id of another task'), 50),
   risk: words(plannedRisks, 'low'),
   size: words(plannedSizes, 'medium'),
 })
@@ -49,7 +56,7 @@ export const planAnswerSchema = (mostTasks: number) =>
       .refine((tasks) => new Set(tasks.map(({ id }) => id)).size === tasks.length, {
         error: 'two tasks have the same id',
       }),
-    documentationGaps: list(line(500, 'one line'), 20),
+    documentationGaps: list(oneLine(500, 'one line'), 20),
   })
 
 export type PlanAnswer = z.output<ReturnType<typeof planAnswerSchema>>
@@ -120,7 +127,7 @@ export const planQuestion = ({ roleText, requirement, survey, hints, mostTasks }
       '- Look at the code before you answer. Name only paths and commands that exist, or new files in folders that exist.',
       '- "allowedPaths" are all files and folders that the task may change, with its tests. Leave the list empty where you cannot tell.',
       '- Tasks that change the same files come one after another ("after"), or are one task. Tasks without a reason to wait do not wait.',
-      '- "commands" are those checks of the repository that judge this task. Leave the list empty for all checks of the repository.',
+      '- All checks of the repository run for each task. "commands" are further ones that this task needs, such as a script that it declares; leave the list empty where there are none.',
       '- "purpose" says in one sentence what the goal needs the task for.',
       '- Role "tester" for tasks that only add or mend tests, "docser" for documentation, else "worker".',
       '- "documentationGaps": what the documentation lacks after this work; it becomes one task of role "docser".',

@@ -7,7 +7,9 @@ import { shapePlan, type Plan, type PlanFacts } from './shape-plan.ts'
 
 const facts: PlanFacts = {
   files: ['README.md', 'package.json', 'Makefile', 'src/a.js', 'src/b.js', 'src/deep/c.js', 'test/a.test.js'],
+  allowedPaths: ['**'],
   deniedPaths: [],
+  checks: ['npm test', 'npm run lint'],
   refusedCommands: new Map([['npm run nope', 'the base commit has no script "nope" that judges']]),
   hints: [],
   policy: defaultPolicyRecovery,
@@ -122,10 +124,39 @@ describe('paths', () => {
   })
 })
 
-it('leaves out checks that the base commit lacks', () => {
-  const plan = shaped([task('a', { commands: ['npm test', 'npm run nope'] })])
-  expect(plan.tasks[0]?.commands).toEqual(['npm test'])
-  expect(plan.notes).toEqual([expect.stringContaining('no script "nope"')])
+describe('checks', () => {
+  const commandsOf = (...commands: string[]): string[] | undefined =>
+    shaped([task('a', { commands })]).tasks[0]?.commands
+
+  it('of the goal run in any case: a planner adds some and removes none', () => {
+    expect(commandsOf('npm test')).toEqual([])
+    expect(commandsOf('npm run e2e', 'npm test')).toEqual(['npm test', 'npm run lint', 'npm run e2e'])
+  })
+
+  it('that the base commit lacks are left out, and it is said', () => {
+    const plan = shaped([task('a', { commands: ['npm run nope'] })])
+    expect(plan.tasks[0]?.commands).toEqual([])
+    expect(plan.notes).toEqual([expect.stringContaining('"nope"')])
+  })
+})
+
+it('paths that a person wrote hold for each task, and nothing is added to them', () => {
+  const hint = {
+    ...{ role: 'worker' as const, path: 'Makefile', count: 2, at: new Date(0) },
+    task: { title: 'Build', instructions: '', commands: ['make check'] },
+  }
+  const tasks = [
+    task('a', { allowedPaths: ['**'], commands: ['make check'] }),
+    task('b', { allowedPaths: ['docs/**'] }),
+  ]
+  const plan = shaped(tasks, { gaps: ['The flag.'], facts: { allowedPaths: ['src/**'], hints: [hint] } })
+  expect(plan.tasks.map(({ allowedPaths }) => allowedPaths)).toEqual([['src/**'], ['src/**']])
+  expect(plan.hints).toEqual([])
+})
+
+it('titles are one line without control characters, and no two are the same', () => {
+  const plan = shaped([task('a', { title: 'Add\n it\u001b[2J' }), task('b', { title: 'add it [2J' })])
+  expect(plan.tasks.map(({ title }) => title)).toEqual(['Add it [2J', 'add it [2J (2)'])
 })
 
 describe('documentation', () => {

@@ -1,7 +1,7 @@
 /**
  * Turns a planner's answer into tasks that can be done: paths and commands that the base commit lacks are left out, circles are cut, and
- * tasks that write the same files wait for each other. Each correction is a note for people. A plan is never refused here: what is
- * left of a task that lost its paths or checks may change everything and has the checks of the repository. Pure.
+ * tasks that write the same files wait for each other. Each correction is a note for people. A plan is never refused here: a task that
+ * lost its paths may change what the goal may. A planner adds checks and never removes one, and never allows more than the person did. Pure.
  */
 import { areasOf, overlapOf } from '../../domain/area.ts'
 import type { Role } from '../../domain/task.ts'
@@ -21,7 +21,7 @@ export interface PlannedTask {
   role: Extract<Role, 'worker' | 'tester' | 'docser'>
   allowedPaths: string[]
   contextFiles: string[]
-  /** Empty = the checks of the repository. */
+  /** All checks of the task. Empty = those of the goal. */
   commands: string[]
   /** Positions of earlier tasks in the plan, from 0. */
   after: number[]
@@ -48,7 +48,11 @@ export interface Plan {
 export interface PlanFacts {
   /** All files of the base commit. */
   files: readonly string[]
+  /** What the person who wrote the goal allows. */
+  allowedPaths: readonly string[]
   deniedPaths: readonly string[]
+  /** The checks of the goal. */
+  checks: readonly string[]
   /** Why a command cannot judge work on the base commit; a command that is not in it can. */
   refusedCommands: ReadonlyMap<string, string>
   hints: readonly PathHint[]
@@ -104,13 +108,17 @@ const filesNamedIn = ({ title, instructions }: Answered, { files }: Base): strin
   return [...words].map((word) => word.replace(/[.),:;]+$/, '')).filter((word) => files.has(word))
 }
 
+/** Paths that a person wrote hold for each task of the goal: whether a planner's rule lies within them is not compared. */
+const isNarrowed = ({ allowedPaths }: PlanFacts): boolean => !allowedPaths.includes('**')
+
 interface Shaping {
   base: Base
   facts: PlanFacts
   note: (text: string) => void
 }
 
-const pathsFor = (task: Answered, name: string, { base, note }: Shaping): string[] => {
+const pathsFor = (task: Answered, name: string, { base, facts, note }: Shaping): string[] => {
+  if (isNarrowed(facts)) return [...facts.allowedPaths]
   const kept: string[] = []
   for (const path of task.allowedPaths) {
     const why = whyNotPath(path, base)
@@ -136,7 +144,8 @@ const commandsFor = (task: Answered, name: string, { facts, note }: Shaping): st
   const refused = task.commands.filter((command) => facts.refusedCommands.has(command))
   for (const command of refused)
     note(`${name}: the check ${JSON.stringify(command)} was left out: ${facts.refusedCommands.get(command) ?? ''}`)
-  return [...new Set(task.commands.filter((command) => !refused.includes(command)))]
+  const added = task.commands.filter((command) => !refused.includes(command) && !facts.checks.includes(command))
+  return added.length === 0 ? [] : [...new Set([...facts.checks, ...added])]
 }
 
 /** Whether `to` is among what `from` waits for, directly or not. */
@@ -213,21 +222,32 @@ const inOrder = (tasks: readonly PlannedTask[]): PlannedTask[] => {
   })
 }
 
+/** A title stands for its task in a checklist and in the commits, so no two tasks have the same. */
+const withOwnTitles = (tasks: readonly PlannedTask[]): PlannedTask[] => {
+  const used = new Set<string>()
+  return tasks.map((task) => {
+    let { title } = task
+    for (let count = 2; used.has(title.toLowerCase()); count += 1) title = `${task.title.slice(0, 190)} (${count})`
+    used.add(title.toLowerCase())
+    return { ...task, title }
+  })
+}
+
 const hasDocuments = (files: readonly string[]): boolean => files.some((file) => /^(?:docs\/)?readme\b/i.test(file))
 
-/** Gaps of the documentation are one task after all others. A plan of one task gets none that its author did not name. */
+/** Gaps in the documentation become one task after all others. A missing README alone adds no task to a plan of one task. */
 const documentTask = (
   gaps: readonly string[],
   tasks: readonly PlannedTask[],
-  files: readonly string[],
+  facts: PlanFacts,
 ): PlannedTask | undefined => {
-  const missing = tasks.length > 1 && !hasDocuments(files) ? ['The repository has no README.'] : []
+  const missing = tasks.length > 1 && !hasDocuments(facts.files) ? ['The repository has no README.'] : []
   const all = [...gaps, ...missing]
-  if (all.length === 0 || tasks.some(({ role }) => role === 'docser')) return undefined
+  if (all.length === 0 || isNarrowed(facts) || tasks.some(({ role }) => role === 'docser')) return undefined
   return {
     title: 'Complete the documentation',
     instructions: `Read what the goal has changed, and write down what is missing:\n${all.map((gap) => `- ${gap}`).join('\n')}`,
-    purpose: 'whoever reads the documentation finds what this goal added',
+    purpose: 'the documentation covers what this goal adds',
     ...{ role: 'docser', allowedPaths: documentPaths, contextFiles: [], commands: [], risk: 'low', size: 'small' },
     after: tasks.flatMap((_, at) => (tasks.some(({ after }) => after.includes(at)) ? [] : [at])),
   }
@@ -249,9 +269,11 @@ export const shapePlan = (answer: PlanAnswer, facts: PlanFacts): Plan => {
   orderWriters(fields, order, note)
   const waits = reduced(order)
   const sorted = inOrder(fields.map((task, at) => ({ ...task, after: waits[at] ?? [] })))
-  const documents = documentTask(answer.documentationGaps, sorted, facts.files)
-  const hinted = [...sorted, ...(documents === undefined ? [] : [documents])].map((task, taskIndex) => {
-    const applied = applyHints({ ...task, deniedPaths: facts.deniedPaths }, facts.hints, facts.policy)
+  const documents = documentTask(answer.documentationGaps, sorted, facts)
+  const all = withOwnTitles([...sorted, ...(documents === undefined ? [] : [documents])])
+  const hints = isNarrowed(facts) ? [] : facts.hints
+  const hinted = all.map((task, taskIndex) => {
+    const applied = applyHints({ ...task, deniedPaths: facts.deniedPaths }, hints, facts.policy)
     return { task, application: { taskIndex, title: task.title, role: task.role, ...applied } }
   })
   return {

@@ -43,15 +43,20 @@ const checkReview = (
   if (repoMode === 'direct') refuse('a review needs a goal branch to merge into; run it without --direct')
 }
 
-/** A planner divides a goal in words. A list of tasks, a review and turns on one task are plans already. */
+/** A planner divides one task into several. A list of tasks, a review, turns and documentation alone are divided by their author. */
 const checkPlan = ({ tasks }: GoalInput, { plan, strategy }: KindOptions): void => {
   const [task] = tasks
   if (plan === undefined) return
-  if (tasks.length === 1 && task?.review === undefined && task?.kind !== 'loop' && strategy !== 'loop') return
-  throw new AppError(
-    'INPUT_INVALID',
-    'a planner divides a goal that is a sentence or a text, and this one is divided already; leave out the plan',
-  )
+  if (tasks.length > 1)
+    throw new AppError(
+      'INPUT_INVALID',
+      `plan: the goal has ${tasks.length} tasks already; leave out the plan, or write the goal as a sentence`,
+    )
+  if (task?.review !== undefined || task?.role !== 'worker' || task.kind === 'loop' || strategy === 'loop')
+    throw new AppError(
+      'INPUT_INVALID',
+      'plan: only a task of role "worker" that is no loop can be planned; leave out the plan',
+    )
 }
 
 /** Throws INPUT_INVALID, which names the task and what to write instead. */

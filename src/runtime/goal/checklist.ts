@@ -38,7 +38,7 @@ type Word = (typeof words)[number]
 /** A review has a subject, which a checklist cannot name. */
 const boxRoles = ['worker', 'tester', 'docser'] as const
 
-/** `note:` is closer to `role:` than a slip of the finger would be, and begins a line of many instructions. */
+/** `role` is so short that common words such as `note` would look like a misspelling of it. */
 const guessable = words.filter((word) => word !== 'role')
 
 /**

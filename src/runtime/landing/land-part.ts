@@ -3,7 +3,7 @@
  * goal goes on from there.
  */
 import type { Goal, LandingRefusal } from '../../domain/goal.ts'
-import type { Task } from '../../domain/task.ts'
+import { isWork, type Task } from '../../domain/task.ts'
 import { mustSucceed } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
 import { moveGoal, progressGoal } from '../../store/goal.ts'
@@ -21,11 +21,12 @@ const refusePart = (context: Context, goal: Ready, refused: LandingRefusal): Pro
   })
 
 const landed = (context: Context, goal: Ready, tasks: readonly Task[]): Promise<void> => {
-  const done = tasks.filter(({ status }) => status === 'done').length
+  const work = tasks.filter(isWork)
+  const done = work.filter(({ status }) => status === 'done').length
   const detail = 'no finished work is left: it did not pass on the newer base, and is done again'
   if (done === 0) return refusePart(context, goal, { reason: 'nothing', detail, paths: [] })
   return context.db.transaction(async (tx) => {
-    const payload = { branch: goal.targetBranch, commit: goal.headCommit, done, left: tasks.length - done }
+    const payload = { branch: goal.targetBranch, commit: goal.headCommit, done, left: work.length - done }
     await progressGoal(tx, goal.id, { landing: { part: false, partHead: goal.headCommit } })
     await appendEvent(tx, { type: 'goal.part_landed', goalId: goal.id, payload })
   })

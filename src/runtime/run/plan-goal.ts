@@ -23,6 +23,7 @@ import { programsOn } from '../core/find-program.ts'
 import { plannedHints } from '../core/granted-paths.ts'
 import { isReleased, type RunContext } from '../core/run-context.ts'
 import { failAttemptRecoveries } from '../core/store-record.ts'
+import { accountLimitOf } from '../harness/accounts.ts'
 import { closeRun, freshTask } from './endings.ts'
 import type { PhaseResult } from './phase.ts'
 
@@ -82,42 +83,64 @@ const baseOf = async ({ context, run, task }: RunContext): Promise<Base> => {
 /** The plan, or why there is none. */
 type Planned = { ok: true; plan: Plan } | { ok: false; reason: string }
 
-const askPlanner = async (runContext: RunContext): Promise<Planned> => {
-  const { context, run, goal } = runContext
+/** What is planned: the text of the planning task, which a person may have edited since, and the person's hint. */
+const requirementOf = ({ task }: RunContext): string =>
+  task.hint === null ? task.instructions : `${task.instructions}\n\n${task.hint}`
+
+/** Undefined = the goal or the account does not allow a question now, so that this phase decides how the run ends. */
+const askPlanner = async (runContext: RunContext): Promise<Planned | undefined> => {
+  const { context, run, task } = runContext
+  const requirement = requirementOf(runContext)
   const base = await baseOf(runContext)
   const hints = await plannedHints(context.db)
-  const survey = surveyOf(goal.requirement, base)
+  const survey = surveyOf(requirement, base)
   const lines = hints.slice(0, mostHintLines).map(({ role, path, count }) => `- ${role}: ${path} (${count} times)`)
   const roleText = roleSection(taskInstructions(context, 'planner'))
   const answer = await ask(
     { ...runContext, commit: run.baseCommit ?? '' },
     {
       purpose: 'the plan of the goal',
-      prompt: planQuestion({ roleText, requirement: goal.requirement, survey, hints: lines, mostTasks }),
+      prompt: planQuestion({ roleText, requirement, survey, hints: lines, mostTasks }),
       schema: planAnswerSchema(mostTasks),
-      input: { requirement: goal.requirement, commit: run.baseCommit },
+      input: { requirement, commit: run.baseCommit },
       ...{ timeoutMs, attempts: 2 },
     },
   )
-  if (!answer.ok) return { ok: false, reason: answer.detail }
+  if (!answer.ok) {
+    const isHeld =
+      answer.reason === 'stopped' ||
+      (answer.reason === 'account_limit' && (await accountLimitOf(context, context.db, run.harness)) !== undefined)
+    return isHeld ? undefined : { ok: false, reason: answer.detail }
+  }
   const plan = shapePlan(answer.value, {
-    ...{ files: base.files, deniedPaths: deniedTexts(runContext), hints },
+    ...{ files: base.files, allowedPaths: task.allowedPaths, deniedPaths: deniedTexts(runContext), hints },
+    checks: task.originalCommands,
     ...{ refusedCommands: await refusedCommands(runContext, answer.value, base.checks), policy: context.pathPolicy() },
   })
   return { ok: true, plan }
 }
 
-const wholeGoal = ({ goal, task }: RunContext): PlannedTask => ({
-  ...{ title: goal.title, instructions: goal.requirement, purpose: 'the whole goal', role: 'worker' },
-  ...{ allowedPaths: task.allowedPaths, contextFiles: task.contextFiles, commands: [], after: [] },
+const wholeGoal = (runContext: RunContext): PlannedTask => ({
+  ...{
+    title: runContext.goal.title,
+    instructions: requirementOf(runContext),
+    purpose: 'the whole goal',
+    role: 'worker',
+  },
+  ...{
+    allowedPaths: runContext.task.allowedPaths,
+    contextFiles: runContext.task.contextFiles,
+    commands: [],
+    after: [],
+  },
   ...{ risk: 'low', size: 'medium' },
 })
 
 /** An agent does its own part, and needs the whole goal only to understand it. */
-const instructionsOf = (planned: PlannedTask, { goal }: RunContext, count: number): string =>
+const instructionsOf = (planned: PlannedTask, { task }: RunContext, count: number): string =>
   count === 1
     ? planned.instructions
-    : `${planned.instructions}\n\nWhat the goal needs this for: ${planned.purpose}\n\nThe whole goal, of which other tasks do the rest:\n${goal.requirement.slice(0, longestRequirement)}`
+    : `${planned.instructions}\n\nWhat the goal needs this for: ${planned.purpose}\n\nThe whole goal, of which other tasks do the rest:\n${task.instructions.slice(0, longestRequirement)}`
 
 /** Adds the tasks of the plan to the goal, behind those that it has. */
 const insertPlanned = async (tx: Queryable, runContext: RunContext, tasks: readonly PlannedTask[]): Promise<void> => {
@@ -130,9 +153,8 @@ const insertPlanned = async (tx: Queryable, runContext: RunContext, tasks: reado
       ...{ id: ids[at] as string, goalId: goal.id, number: last + 1 + at, title: planned.title, role: planned.role },
       instructions: instructionsOf(planned, runContext, tasks.length),
       ...{ allowedPaths: planned.allowedPaths, deniedPaths: task.deniedPaths, contextFiles: planned.contextFiles },
-      ...(planned.commands.length === 0
-        ? { commands: task.originalCommands, commandSource: task.commandSource }
-        : { commands: planned.commands, commandSource: 'task' as const }),
+      commands: planned.commands.length === 0 ? task.originalCommands : planned.commands,
+      commandSource: task.commandSource,
       dependsOn: planned.after.map((other) => ids[other] as string),
       ...{ targetArea: task.targetArea, harness: task.harness, model: task.model, priority: task.priority },
       judge: task.judge,
@@ -174,8 +196,8 @@ const endPlanned = async (runContext: RunContext, planned: Planned, mode: PlanMo
 
 export const planGoal = async (runContext: RunContext, mode: PlanMode): Promise<PhaseResult> => {
   const planned = await askPlanner(runContext)
-  // The end of the engine, a cancel and a lost lease are no answer: the run goes on elsewhere or ends as cancelled.
-  if (isReleased(runContext)) return 'on'
+  // After the end of the engine, a cancel or a lost lease the run continues elsewhere or ends; without the right to ask it ends as any run.
+  if (planned === undefined || isReleased(runContext)) return 'on'
   await endPlanned(runContext, planned, mode)
   return 'ended'
 }
