@@ -30,7 +30,7 @@ export const proposalSections = {
         .default(['*'])
         .meta({
           meaning:
-            'Patterns of commands that always need a person, unless `auto_approve` lists the exact command. `*` is any text, `?` one character. Compared with the whole command and each simple command in it.',
+            'Patterns of commands that always need a person, unless `auto_approve` lists the exact command. `*` is any text, `?` one character. Compared with the whole command and each simple command in it; covers the arguments that follow and other spellings of its options. Code that the command does not show (`node -e`, a script, text for a shell) asks as well. What recipes and scripts of the repository run (`make`, `npm run`, `node file.js`) no pattern covers.',
         }),
       max_auto_recoveries_per_run: wholeNumber(0, 1000).default(3).meta({
         meaning:

@@ -4,7 +4,7 @@
  */
 import { programOf } from '../command/command-plan.ts'
 import { riskRules, type RiskKind } from './risk-rules.ts'
-import { behindWrapper, shellParts, type SimpleCommand } from './shell-parts.ts'
+import { behindWrapper, shellParts, withoutLeadingOptions, type SimpleCommand } from './shell-parts.ts'
 
 export interface RiskNote {
   kind: RiskKind
@@ -22,12 +22,16 @@ export interface CommandReport {
   risks: RiskNote[]
 }
 
-/** The words themselves, and what a wrapper could start. */
-const readings = (words: readonly string[]): (readonly string[])[] => {
-  const started = programOf(words) === 'find' ? words.findIndex((word) => /^-(?:exec|ok)(?:dir)?$/.test(word)) : -1
-  if (programOf(words) === 'find') return started < 0 ? [words] : [words, words.slice(started + 1)]
-  return [words, ...behindWrapper(words)]
-}
+/** Programs whose subcommand says what they do. */
+const withSubcommand = new Set(
+  'git npm pnpm yarn bun cargo go docker podman kubectl uv poetry pip pip3 gem bundle composer apt apt-get'.split(' '),
+)
+
+/** The words themselves, what a wrapper could start, and each without the options before its subcommand. */
+const readings = (words: readonly string[]): (readonly string[])[] =>
+  [words, ...behindWrapper(words)].flatMap((each) =>
+    withSubcommand.has(programOf(each) ?? '') ? [each, ...withoutLeadingOptions(each)] : [each],
+  )
 
 const redirectRisks = ({ redirects, text: part }: SimpleCommand): RiskNote[] =>
   redirects.flatMap(({ operator, target }) => {
@@ -53,7 +57,7 @@ const risksOf = (command: SimpleCommand): RiskNote[] => [
 
 /** Never throws. */
 export const commandReport = (command: string): CommandReport => {
-  const { commands, unclear, piped } = shellParts(command)
+  const { commands, unclear, piped, hidden } = shellParts(command)
   const unseen = { kind: 'runs_unseen_code', grave: true, text: 'runs code that this command does not show' } as const
   const risks: RiskNote[] = [
     ...unclear.map(({ what, unread, text: part }) => ({
@@ -62,6 +66,7 @@ export const commandReport = (command: string): CommandReport => {
     })),
     ...commands.flatMap(risksOf),
     ...piped.map((part) => ({ ...unseen, part })),
+    ...hidden.map(({ what, text: part }) => ({ ...unseen, text: `runs ${what}`, part })),
   ]
   return {
     parts: [...new Set(commands.map(({ text }) => text))],

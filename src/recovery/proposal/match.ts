@@ -2,8 +2,8 @@
  * Whether a proposed command may run: exact `auto_approve` first, then the globs of `require_human`, then `on_unknown`. Only the
  * whole text can be approved. What a shell would make of it can only add a reason to ask a person. Pure.
  */
+import { commandPatternMatcher } from './command-pattern.ts'
 import { readShellCommand } from './simple-commands.ts'
-import { textGlobMatcher } from './text-glob.ts'
 
 export const unknownAnswers = ['escalate', 'deny', 'allow'] as const
 export type UnknownAnswer = (typeof unknownAnswers)[number]
@@ -21,8 +21,11 @@ export type CommandDecision =
 
 /** The `require_human` entry that matches the command or a part of it. */
 export const humanPatternFor = (command: string, patterns: readonly string[]): string | undefined => {
-  const texts = [command, ...readShellCommand(command).texts]
-  return patterns.find((pattern) => texts.some(textGlobMatcher(pattern)))
+  const { texts, words } = readShellCommand(command)
+  return patterns.find((pattern) => {
+    const { matchesText, matchesWords } = commandPatternMatcher(pattern)
+    return [command, ...texts].some(matchesText) || words.some(matchesWords)
+  })
 }
 
 /** The same bytes: without trimming, folding or expansion. */

@@ -1,5 +1,7 @@
 /** One rule per risk of a simple command, given as its words with the program's bare name. Pure. */
 
+import { shellTextsOf } from './hidden-code.ts'
+
 export const riskKinds = [
   'deletes',
   'overwrites',
@@ -109,11 +111,7 @@ const packageScripts = (argv: readonly string[]): string | undefined => {
 const unseenCode = (argv: readonly string[]): string | undefined => {
   if (named('npx bunx')(argv) || (named('npm yarn pnpm')(argv) && ['exec', 'dlx', 'x'].includes(verbOf(argv))))
     return 'runs a program that it may download first'
-  if (named('node python python3 ruby perl php deno')(argv) && hasFlag(argv, /^(?:-e|-c|-r|--eval)$/))
-    return 'runs code written in the command'
-  return named('eval source .')(argv) || (named('sh bash zsh dash')(argv) && argv.length > 1)
-    ? 'runs a text or file as shell commands'
-    : undefined
+  return named('eval')(argv) || shellTextsOf(argv).length > 0 ? 'runs a text as shell commands' : undefined
 }
 
 /** A path that may lead out of the folder in which the command runs. */

@@ -4,6 +4,7 @@
  */
 import { parse } from 'unbash'
 import { programOf } from '../command/command-plan.ts'
+import { decidesWhatRuns, hiddenCodeOf, shellTextsOf } from './hidden-code.ts'
 
 export interface SimpleCommand {
   /** The words as the shell passes them, as far as they are known. */
@@ -29,6 +30,8 @@ export interface ShellParts {
   unclear: UnclearPart[]
   /** Pipelines that end in a shell: what runs is not in the command. */
   piped: string[]
+  /** Commands that run code which they do not show. */
+  hidden: { what: string; text: string }[]
 }
 
 type AnyNode = Record<string, unknown> & { type?: unknown }
@@ -60,15 +63,43 @@ const childrenOf = (node: AnyNode): unknown[] => [
 
 /** Programs that start the command in their arguments. */
 const wrappers = new Set(
-  'env sudo doas xargs nohup nice ionice time timeout stdbuf setsid command exec builtin busybox watch find npx bunx entr parallel chroot unshare strace flock script su'.split(
+  'env sudo doas pkexec runuser xargs nohup nice ionice chrt taskset time timeout stdbuf setsid command exec builtin busybox watch find npx bunx entr parallel chroot unshare nsenter strace ltrace valgrind flock script su ssh systemd-run bwrap firejail'.split(
     ' ',
   ),
 )
+/** Programs of which a subcommand starts the command in its arguments. */
+const runners = new Set(
+  'npm pnpm yarn bun docker podman kubectl uv poetry pipenv pdm bundle rye hatch mise asdf direnv conda nix'.split(' '),
+)
+const running = /^(?:exec|run|x|dlx|shell|develop)$/
+/** Wrappers that put further arguments after those that are written. */
+const appends = new Set(['xargs', 'parallel'])
 const shells = new Set('sh bash dash zsh ksh fish ash eval su script watch ssh source .'.split(' '))
 
 /** What a wrapper could start: the rest of its words from each one on. */
-export const behindWrapper = (words: readonly string[]): string[][] =>
-  wrappers.has(programOf(words) ?? '') ? words.slice(1).map((_, index) => words.slice(index + 1)) : []
+export const behindWrapper = (words: readonly string[]): string[][] => {
+  const program = programOf(words) ?? ''
+  // What stands before it are folders and tests of names.
+  const started = words.findIndex((word) => /^-(?:exec|ok)(?:dir)?$/.test(word))
+  if (program === 'find') return started < 0 ? [] : [words.slice(started + 1)]
+  const runs = runners.has(program) && words.some((word) => running.test(word))
+  if (!runs && !wrappers.has(program)) return []
+  const given = appends.has(program) ? [...words, '{}'] : words
+  return words.slice(1).map((_, index) => given.slice(index + 1))
+}
+
+/** The command with options left out that stand before its subcommand (`git -C . push`): what they take may be a word or not. */
+export const withoutLeadingOptions = (words: readonly string[]): string[][] => {
+  const [program = '', ...rest] = words
+  const found: string[][] = []
+  for (let at = 0; at < rest.length; at += 1) {
+    const word = rest[at] ?? ''
+    const isValue = at > 0 && (rest[at - 1] ?? '').startsWith('-') && !word.startsWith('-')
+    if ((!word.startsWith('-') && !isValue) || at === rest.length - 1) break
+    found.push([program, ...rest.slice(at + 1)])
+  }
+  return found
+}
 
 const isShell = (words: readonly string[]): boolean =>
   [words, ...behindWrapper(words)].some((each) => shells.has(programOf(each) ?? ''))
@@ -77,7 +108,7 @@ const wordOf = (word: unknown): string => (word as { value?: string } | undefine
 
 const commandOf = (node: AnyNode, text: string): Omit<SimpleCommand, 'at'> => {
   const { name, suffix, redirects } = node as { name?: unknown; suffix: AnyNode[]; redirects: AnyNode[] }
-  const rest = suffix.filter((each) => each.type === 'Word').map(wordOf)
+  const rest = suffix.map((each) => (each.type === 'Word' ? wordOf(each) : String(each['text'] ?? '')))
   return {
     words: name === undefined ? [] : [wordOf(name), ...rest],
     text,
@@ -85,15 +116,36 @@ const commandOf = (node: AnyNode, text: string): Omit<SimpleCommand, 'at'> => {
   }
 }
 
+const assigned = ({ type, name }: AnyNode): string[] => (type === 'Assignment' ? [String(name)] : [])
+const expands = (name: unknown): boolean => {
+  const parts = (name as { parts?: AnyNode[] } | undefined)?.parts ?? []
+  return parts.some(({ type }) => !/^(?:Literal|SingleQuoted|DoubleQuoted|AnsiC\w*)$/.test(String(type)))
+}
+
+const hiddenIn = (words: readonly string[]): string[] =>
+  [words, ...behindWrapper(words)].flatMap((each) => hiddenCodeOf([programOf(each) ?? '', ...each.slice(1)]) ?? [])
+
+const readCommand = (node: AnyNode, text: string, parts: ShellParts): void => {
+  const command = commandOf(node, text)
+  parts.commands.push({ ...command, at: Number(node['pos']) })
+  if (expands(node['name']))
+    parts.unclear.push({ what: 'a name of a program that the shell expands', unread: false, text })
+  const { prefix = [], suffix = [] } = node as { prefix?: AnyNode[]; suffix?: AnyNode[] }
+  for (const name of [...prefix, ...suffix].flatMap(assigned).filter(decidesWhatRuns))
+    parts.unclear.push({ what: `${name}, which decides what runs`, unread: false, text })
+  parts.hidden.push(...hiddenIn(command.words).map((what) => ({ what, text })))
+}
+
 const readNode = (node: AnyNode, source: string, parts: ShellParts): void => {
   const { type, pos, end } = node
   const text = source.slice(Number(pos), Number(end))
   const what = dynamic[String(type)]
   if (what !== undefined) parts.unclear.push({ what, unread: false, text })
-  if (type === 'Command') parts.commands.push({ ...commandOf(node, text), at: Number(pos) })
+  if (type === 'Command') readCommand(node, text, parts)
   if (type !== 'Pipeline') return
   const [, ...receiving] = node['commands'] as AnyNode[]
-  if (receiving.some((each) => each.type === 'Command' && isShell(commandOf(each, '').words))) parts.piped.push(text)
+  const words = receiving.filter((each) => each.type === 'Command').map((each) => commandOf(each, '').words)
+  if (words.some((each) => isShell(each) && hiddenIn(each).length === 0)) parts.piped.push(text)
 }
 
 const readText = (source: string, depth: number, parts: ShellParts): void => {
@@ -118,9 +170,13 @@ const readText = (source: string, depth: number, parts: ShellParts): void => {
   const found = parts.commands.splice(begun).toSorted((one, other) => one.at - other.at)
   parts.commands.push(...found)
   // A shell that is given text runs that text.
-  for (const { words } of found.filter((each) => isShell(each.words))) {
-    if (depth >= deepestText) parts.unclear.push({ what: 'a shell in a shell in a shell', unread: true, text: source })
-    else for (const word of words.slice(1).filter((each) => /\s/.test(each))) readText(word, depth + 1, parts)
+  for (const { words } of found) {
+    const readings = [words, ...behindWrapper(words)].map((each) => [programOf(each) ?? '', ...each.slice(1)])
+    const given = isShell(words) ? words.slice(1).filter((each) => /\s/.test(each)) : []
+    const texts = new Set([...given, ...readings.flatMap(shellTextsOf)])
+    if (texts.size > 0 && depth >= deepestText)
+      parts.unclear.push({ what: 'a shell in a shell in a shell', unread: true, text: source })
+    else for (const text of texts) readText(text, depth + 1, parts)
   }
 }
 
@@ -129,7 +185,7 @@ const beyondAscii = /[^\x20-\x7e]/
 
 /** Reads every part of a command. Never throws. */
 export const shellParts = (command: string): ShellParts => {
-  const parts: ShellParts = { commands: [], unclear: [], piped: [] }
+  const parts: ShellParts = { commands: [], unclear: [], piped: [], hidden: [] }
   if (beyondAscii.test(command))
     parts.unclear.push({
       what: 'characters outside ASCII, which may look like other ones',
