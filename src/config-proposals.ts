@@ -1,15 +1,9 @@
 /** The section `recovery` of the configuration: which commands that agents propose may run. Absent = off, present = on. */
 import { z } from 'zod'
-import { listOf, numberOfSeconds, oneOf, trueOrFalse, wholeNumber } from './config-values.ts'
+import { checkedText, listOf, numberOfSeconds, oneOf, trueOrFalse, wholeNumber } from './config-values.ts'
 import { whyNoCommand } from './recovery/proposal/command-text.ts'
 import { unknownAnswers } from './recovery/proposal/match.ts'
 import { whyNoTextGlob } from './recovery/proposal/text-glob.ts'
-
-const checkedText = (error: string, problemOf: (text: string) => string | undefined) =>
-  z.string({ error }).superRefine((text, context) => {
-    const problem = problemOf(text)
-    if (problem !== undefined) context.addIssue({ code: 'custom', message: `${problem}; ${error}` })
-  })
 
 export const proposalSections = {
   recovery: z

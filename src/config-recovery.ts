@@ -1,14 +1,18 @@
 /** The sections of the configuration that say how tasks continue after a failure, and what decides about changed paths. */
 import { z } from 'zod'
 import {
+  checkedText,
   limitOrNone,
   lineOfText,
   listOf,
   numberOfSeconds,
-  pathRule,
   trueOrFalse,
   wholeNumber,
 } from './config-values.ts'
+import { whyNoGeneratedPath } from './recovery/policy/generated.ts'
+
+const generatedPaths = 'allowed: a list of paths and globs inside the repository'
+const generatedPath = checkedText('allowed: a path or glob inside the repository', whyNoGeneratedPath)
 
 export const recoverySections = {
   change: z.strictObject({
@@ -73,11 +77,11 @@ export const recoverySections = {
       meaning: 'Model that decides. Default: the one of the task.',
       environment: 'WORKER_POLICY_RECOVERY_MODEL',
     }),
-    generatedPaths: listOf(pathRule, 'allowed: a list of paths or globs').default([]).meta({
+    generatedPaths: listOf(generatedPath, generatedPaths).default([]).meta({
       meaning: 'Untracked files that commands make and that are left out of the work.',
       environment: 'GENERATED_PATHS',
     }),
-    extraGeneratedPaths: listOf(pathRule, 'allowed: a list of paths or globs')
+    extraGeneratedPaths: listOf(generatedPath, generatedPaths)
       .default([])
       .meta({ meaning: 'The same, in addition.', environment: 'WORKER_EXTRA_GENERATED_PATHS' }),
     grantDays: wholeNumber(1, 3650).default(30).meta({

@@ -84,3 +84,9 @@ export const absoluteFolder = z
 export const textWithoutNul = z
   .string({ error: 'allowed: text without NUL characters' })
   .refine((value) => !value.includes('\0'), { error: 'allowed: text without NUL characters' })
+
+export const checkedText = (error: string, problemOf: (text: string) => string | undefined) =>
+  z.string({ error }).superRefine((text, context) => {
+    const problem = problemOf(text)
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: `${problem}; ${error}` })
+  })

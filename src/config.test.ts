@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { describeConfig, loadConfig } from './config.ts'
 import type { ConfigSources } from './config.ts'
 import { AppError } from './errors.ts'
+import { builtInGeneratedPaths, generatedMatcher, whyNoGeneratedPath } from './recovery/policy/generated.ts'
 import { nearestWord } from './validation.ts'
 import { samples } from '../test/support/samples.ts'
 
@@ -407,4 +408,32 @@ it.each([
   ['max_iteration', 3, 'Did you mean "max_iterations"?'],
 ])('loop.%s %j is refused', (key, value, message) => {
   expect(problem({ loop: { [key]: value } })).toContain(message)
+})
+
+describe('the generated paths', () => {
+  it('are read from variables with commas inside braces, lines and comments', () => {
+    const environment = { GENERATED_PATHS: 'coverage, **/*.{o,a}\n# a comment\n\ngen/[id]\r\n,coverage' }
+    expect(load({}, { environment }).policyRecovery.generatedPaths).toEqual(['coverage', '**/*.{o,a}', 'gen/[id]'])
+  })
+
+  it.each([
+    ['../x', 'it leaves the repository with ".."'],
+    ['/tmp', 'it is absolute'],
+    ['**', 'it covers files of every name'],
+    ['*', 'it covers files of every name'],
+    ['{a,**}', 'it covers files of every name'],
+    ['.git/x', 'it is inside a .git folder'],
+  ])('%s is refused in the file and in the variable', (entry, message) => {
+    expect(problem({ policyRecovery: { generatedPaths: [entry] } })).toContain(message)
+    expect(problem({}, { environment: { WORKER_EXTRA_GENERATED_PATHS: `a\n${entry}` } })).toContain(message)
+  })
+
+  it('the built-in ones are valid and match no secret', () => {
+    expect(builtInGeneratedPaths.map(whyNoGeneratedPath).filter((why) => why !== undefined)).toEqual([])
+    const matches = generatedMatcher(builtInGeneratedPaths)
+    expect(['a/node_modules/x.js', 'dist/a.js', 'a.o', 'src/a.ts', 'dist', 'build/server.pem'].map(matches)).toEqual([
+      ...['**/node_modules/**', '**/{dist,build,out}/**', '**/*.{elf,o,a,bin,img,map}'],
+      ...[undefined, undefined, undefined],
+    ])
+  })
 })

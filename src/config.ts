@@ -11,6 +11,7 @@ import { knownHarnesses } from './harness/names.ts'
 import type { Config } from './config-schema.ts'
 import { AppError } from './errors.ts'
 import { quotingNoLink, readOwnerFile } from './owner-file.ts'
+import { pathListOf } from './recovery/policy/generated.ts'
 import { explainIssue, nearestWord, parseJson, prototypeKeyIn, valueText } from './validation.ts'
 import { whyNotAllowed } from './wide-folder.ts'
 
@@ -72,13 +73,6 @@ const fromMilliseconds = (text: string): unknown => {
 const booleanOrText = (text: string): unknown =>
   /^(true|1|yes|on)$/i.test(text) ? true : /^(false|0|no|off)$/i.test(text) ? false : text
 
-/** Paths separated by commas or new lines. */
-const listOfPaths = (text: string): string[] =>
-  text
-    .split(/[,\n]/)
-    .map((path) => path.trim())
-    .filter((path) => path !== '')
-
 const variables: readonly { name: string; key: string; read: (text: string) => unknown }[] = [
   { name: 'UNSTUCK_HARNESS', key: 'harness.default', read: (text) => text },
   { name: 'UNSTUCK_MAX_PARALLEL', key: 'maxParallel', read: numberOrText },
@@ -99,8 +93,8 @@ const variables: readonly { name: string; key: string; read: (text: string) => u
   { name: 'WORKER_POLICY_RECOVERY_ATTEMPTS', key: 'policyRecovery.attempts', read: numberOrText },
   { name: 'WORKER_POLICY_RECOVERY_TIMEOUT_SECONDS', key: 'policyRecovery.timeoutSeconds', read: numberOrText },
   { name: 'WORKER_POLICY_RECOVERY_MODEL', key: 'policyRecovery.model', read: (text) => text },
-  { name: 'GENERATED_PATHS', key: 'policyRecovery.generatedPaths', read: listOfPaths },
-  { name: 'WORKER_EXTRA_GENERATED_PATHS', key: 'policyRecovery.extraGeneratedPaths', read: listOfPaths },
+  { name: 'GENERATED_PATHS', key: 'policyRecovery.generatedPaths', read: pathListOf },
+  { name: 'WORKER_EXTRA_GENERATED_PATHS', key: 'policyRecovery.extraGeneratedPaths', read: pathListOf },
   { name: 'WORKER_VERIFY_SKIP_MISSING_EXPLICIT_SCRIPT', key: 'verify.skipMissingExplicitScript', read: booleanOrText },
   { name: 'HOURLY_TOKEN_LIMIT', key: 'limits.hourTokens', read: numberOrText },
   { name: 'DISPATCH_FEATURE_LANE_MIN_SLOTS', key: 'lanes.featureMinSlots', read: numberOrText },

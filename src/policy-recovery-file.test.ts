@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { AppError } from './errors.ts'
-import { loadGeneratedPaths, loadPolicyRecovery, policyRecoveryFile } from './policy-recovery-file.ts'
-import { builtInGeneratedPaths, generatedMatcher, readGeneratedPaths } from './recovery/policy/generated.ts'
+import { loadPolicyRecovery, policyRecoveryFile } from './policy-recovery-file.ts'
 import { defaultPolicyRecovery, mergePolicyRecovery, policyRecoverySchema } from './recovery/policy/recovery-policy.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'unstuck-policy-'))
@@ -160,43 +159,4 @@ it('templates/policy-recovery.example.json is valid and is published with the pa
   expect(Object.keys(template)).toEqual(keys)
   expect(Object.keys(read('schema/policy-recovery.schema.json').properties as object)).toEqual(['$schema', ...keys])
   expect(read('package.json').files).toContain('templates')
-})
-
-describe('GENERATED_PATHS and WORKER_EXTRA_GENERATED_PATHS', () => {
-  it('are separated by commas or lines, and merged', () => {
-    const paths = {
-      GENERATED_PATHS: 'coverage, **/*.{o,a}\n# a comment\n\ngen/[id]\r\n',
-      WORKER_EXTRA_GENERATED_PATHS: 'x,coverage',
-    }
-    expect(loadGeneratedPaths(paths)).toEqual(['coverage', '**/*.{o,a}', 'gen/[id]', 'x'])
-    expect(loadGeneratedPaths({})).toEqual([])
-  })
-
-  it('the built-in paths are valid and match no secret', () => {
-    expect(readGeneratedPaths(builtInGeneratedPaths.join('\n'))).toEqual({ ok: true, patterns: builtInGeneratedPaths })
-    const matches = generatedMatcher(builtInGeneratedPaths)
-    expect(['a/node_modules/x.js', 'dist/a.js', 'a.o', 'src/a.ts', 'dist', 'build/server.pem'].map(matches)).toEqual([
-      ...[
-        '**/node_modules/**',
-        '**/{dist,build,out}/**',
-        '**/*.{elf,o,a,bin,img,map}',
-        undefined,
-        undefined,
-        undefined,
-      ],
-    ])
-  })
-
-  it.each([
-    ['../x', 'it leaves the repository with ".."'],
-    ['/tmp', 'it is absolute'],
-    ['**', 'it covers files of every name'],
-    ['*', 'it covers files of every name'],
-    ['{a,**}', 'it covers files of every name'],
-    ['.git/x', 'it is inside a .git folder'],
-  ])('%s is refused by name', (entry, message) => {
-    expect(problemOf(() => loadGeneratedPaths({ WORKER_EXTRA_GENERATED_PATHS: `a\n${entry}` }))).toContain(
-      `environment variable WORKER_EXTRA_GENERATED_PATHS: ${JSON.stringify(entry)}: ${message}`,
-    )
-  })
 })

@@ -7,7 +7,6 @@ import { realpathSync } from 'node:fs'
 import { isAbsolute, join, relative } from 'node:path'
 import { AppError } from './errors.ts'
 import { quotingNoLink, readOwnerFile } from './owner-file.ts'
-import { readGeneratedPaths } from './recovery/policy/generated.ts'
 import {
   defaultPolicyRecovery,
   mergePolicyRecovery,
@@ -88,15 +87,4 @@ export const loadPolicyRecovery = (sources: PolicyRecoverySources): PolicyRecove
     mode === '' ? {} : layerOf(modeSource, JSON.stringify({ mode })),
   ]
   return layers.reduce(mergePolicyRecovery, defaultPolicyRecovery)
-}
-
-/** The patterns of GENERATED_PATHS and WORKER_EXTRA_GENERATED_PATHS. Throws `CONFIG_INVALID` with the variable and the entry. */
-export const loadGeneratedPaths = (environment: Readonly<Record<string, string | undefined>>): string[] => {
-  const patterns = ['GENERATED_PATHS', 'WORKER_EXTRA_GENERATED_PATHS'].flatMap((name) => {
-    const read = readGeneratedPaths(environment[name] ?? '')
-    if (read.ok) return read.patterns
-    const allowed = 'allowed: paths and globs inside the repository, separated by commas or lines'
-    throw invalid(variable(name), `${valueText(read.entry)}: ${read.problem}; ${allowed}`)
-  })
-  return [...new Set(patterns)]
 }

@@ -1,13 +1,7 @@
 /** Lines that show the changes of a run on a terminal. Agents wrote them, so control characters are spelled out. */
 import type { DiffView } from '../api/contract.ts'
+import { visibleText } from '../visible-text.ts'
 import type { Paint } from './render.ts'
-
-const spelled = (char: string): string =>
-  `<U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}>`
-
-/** Spells out invisible characters instead of removing them: a right-to-left mark changes how a reviewer reads the code. */
-export const spelledOut = (text: string): string =>
-  text.replace(/\r$/, '').replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => (char === '\t' ? char : spelled(char)))
 
 const sources: Record<DiffView['source'], string> = {
   commit: 'committed',
@@ -21,7 +15,7 @@ const mostNamed = 20
 
 const named = (paths: readonly string[]): string => {
   const more = paths.length - mostNamed
-  return `${paths.slice(0, mostNamed).map(spelledOut).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  return `${paths.slice(0, mostNamed).map(visibleText).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 /** Tracks hunks: outside a hunk `---` starts a file header, inside it is a removed line that began with `--`. */
@@ -30,7 +24,7 @@ const painter = (paint: Paint): ((text: string) => string) => {
   return (text) => {
     if (text.startsWith('diff --git ')) inHunk = false
     else if (text.startsWith('@@ ')) inHunk = true
-    const shown = spelledOut(text)
+    const shown = visibleText(text)
     if (text.startsWith('@@ ')) return paint.dim(shown)
     if (!inHunk) return paint.bold(shown)
     if (text.startsWith('+')) return paint.good(shown)

@@ -15,8 +15,9 @@ interface Stored {
   requeues: readonly Requeue[]
 }
 
-const pathsOf = ({ action }: Recovery): string[] => {
-  const { paths } = action as { paths?: unknown }
+/** What a recovery was about stands in its post-condition, whether its action left paths out, allowed them, asked, or told the agent. */
+const pathsOf = ({ postCondition }: Recovery): string[] => {
+  const { paths } = postCondition as { paths?: unknown }
   return Array.isArray(paths) ? paths.filter((path) => typeof path === 'string') : []
 }
 

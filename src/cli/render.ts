@@ -7,6 +7,7 @@ import { nothingToDo } from '../domain/proof.ts'
 import { questionLines } from '../domain/question-lines.ts'
 import { failuresText } from '../domain/preexisting-failures.ts'
 import { durationText, localTimes, timeText, whenText } from './times.ts'
+import { visibleText } from '../visible-text.ts'
 import { cutToWidth } from './width.ts'
 
 export interface Paint {
@@ -29,9 +30,8 @@ export const createPaint = (colours: boolean): Paint =>
     ? { bold: code(1, 22), dim: code(2, 22), good: code(32, 39), bad: code(31, 39), warn: code(35, 39) }
     : { bold: plain, dim: plain, good: plain, bad: plain, warn: plain }
 
-/** Removes from text of agents and tools whatever could move the cursor, recolour or retitle the terminal. */
-export const safe = (text: string): string =>
-  stripVTControlCharacters(text).replace(/[\p{Cc}\p{Cf}]/gu, (char) => (char === '\n' || char === '\t' ? ' ' : ''))
+/** Text of agents and tools in one line: without colours and movements of the cursor, with hidden characters spelled. */
+export const safe = (text: string): string => visibleText(stripVTControlCharacters(text)).replace(/[\n\t]/g, ' ')
 
 const statusText = (paint: Paint, status: string): string => {
   if (status === 'done') return paint.good(status)

@@ -3,13 +3,13 @@ import type { DiffView, Goal, GoalView, Metrics } from '../../api/contract.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import { sentenceOf } from '../../runtime/people/event-sentences.ts'
 import type { JsonOption } from '../command-options.ts'
-import { spelledOut } from '../diff-lines.ts'
 import type { Client } from '../engine/client.ts'
 import { connect } from '../engine/connect.ts'
 import { connectToExisting } from '../engine/connect-to-change.ts'
 import { followEvents } from '../engine/follow-events.ts'
 import { printJson, printLine } from '../io.ts'
 import { safe } from '../render.ts'
+import { visibleText } from '../../visible-text.ts'
 import type { Live } from '../live/live.ts'
 import { followToEnd, interrupted } from './end.ts'
 
@@ -27,7 +27,7 @@ const showExpectations = async ({ io }: Live, client: Client, { tasks }: GoalVie
     if (run === null || proof === null || proof === undefined) continue
     printLine(io, safe(`Task ${number} "${title}" changed what these tests expect: ${proof.tests.join(', ')}`))
     const view = await client.get<DiffView>(`/runs/${run.id}/diff`)
-    for (const text of hunksOf(view.diff, proof.files).split('\n')) if (text !== '') printLine(io, spelledOut(text))
+    for (const text of hunksOf(view.diff, proof.files).split('\n')) if (text !== '') printLine(io, visibleText(text))
   }
 }
 

@@ -5,7 +5,7 @@
 import type { Excluded, PreexistingFailure } from '../../domain/run.ts'
 import { failuresText } from '../../domain/preexisting-failures.ts'
 import { leftRunningLabel, leftRunningText } from '../left-running.ts'
-import { visiblePath } from '../policy/fold.ts'
+import { visibleText } from '../../visible-text.ts'
 import type { LabelMeaning } from './labels.ts'
 
 interface Violation {
@@ -96,7 +96,7 @@ const namedViolations = 5
 const violationText = ({ violations }: { violations: Violation[] }): string => {
   const named = violations
     .slice(0, namedViolations)
-    .map(({ path, kind, rule }) => `${visiblePath(path)} (${kind}: ${rule})`)
+    .map(({ path, kind, rule }) => `${visibleText(path)} (${kind}: ${rule})`)
   const more = violations.length > namedViolations ? `, and ${violations.length - namedViolations} more` : ''
   return `changed paths outside the task's rules: ${named.join(', ')}${more}`
 }
@@ -119,7 +119,7 @@ interface LeftOut {
 
 const leftOutText = (leftOut: readonly LeftOut[]): string => {
   if (leftOut.length === 0) return 'no path differs from the base commit'
-  const named = leftOut.slice(0, namedViolations).map(({ path, reason }) => `${visiblePath(path)} (${reason})`)
+  const named = leftOut.slice(0, namedViolations).map(({ path, reason }) => `${visibleText(path)} (${reason})`)
   const more = leftOut.length > namedViolations ? `, and ${leftOut.length - namedViolations} more` : ''
   return `none of its changes can be committed: ${named.join(', ')}${more}`
 }
@@ -198,7 +198,7 @@ const kinds = {
     retryable: false,
     words: ({ conflicts, failed }: Unmergeable) =>
       failed === undefined
-        ? `conflicting paths: ${conflicts.map(visiblePath).join(', ')}`
+        ? `conflicting paths: ${conflicts.map(visibleText).join(', ')}`
         : `on top of what was merged in the meantime, a check fails: ${failed}`,
     facts: ({ conflicts, onto, failed, autoFix = false, solvesConflict = false }: Unmergeable) => ({
       ...{ conflicts, onto, autoFix, solvesConflict },
@@ -210,7 +210,7 @@ const kinds = {
     ...{ rung: 4, label: 'conflict_markers_left', failureCode: 'verification_command_failed', category: 'test' },
     retryable: true,
     words: ({ paths }: { paths: string[] }) =>
-      `conflict markers are left in ${paths.slice(0, namedViolations).map(visiblePath).join(', ')}`,
+      `conflict markers are left in ${paths.slice(0, namedViolations).map(visibleText).join(', ')}`,
     facts: ({ paths }) => ({ paths }),
   }),
   /**

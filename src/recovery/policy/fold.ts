@@ -23,7 +23,3 @@ export const foldPath = (path: string): string => foldedCase(path).split('/').ma
 
 /** A rule in the same form. Its trailing dots and spaces stay, because `*.` would otherwise become `*`. */
 export const foldRule = (text: string): string => foldedCase(text)
-
-/** The path for people, with invisible characters as `<U+200C>`. */
-export const visiblePath = (path: string): string =>
-  path.replace(ignorable, (char) => `<U+${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}>`)

@@ -39,13 +39,8 @@ export const builtInGeneratedPaths: readonly string[] = [
   '**/*.tsbuildinfo',
 ]
 
-export type GeneratedPaths =
-  | { ok: true; patterns: string[] }
-  /** The first entry that is not valid. */
-  | { ok: false; entry: string; problem: string }
-
-/** Splits at line breaks, and at commas that are not inside braces. */
-const entriesOf = (text: string): string[] => {
+/** The entries of a list of paths: separated by line breaks, and by commas outside braces; `#` begins a comment line. */
+export const pathListOf = (text: string): string[] => {
   const entries: string[] = []
   for (const line of text.split(/\r?\n/)) {
     let depth = 0
@@ -60,25 +55,16 @@ const entriesOf = (text: string): string[] => {
     }
     entries.push(entry)
   }
-  return entries.map((entry) => entry.trim()).filter((entry) => entry !== '')
+  return [...new Set(entries.map((entry) => entry.trim()).filter((entry) => entry !== ''))]
 }
 
-const problemOf = (entry: string): string | undefined => {
+/** Why an entry of the owner's generated paths is refused; undefined = it is not. */
+export const whyNoGeneratedPath = (entry: string): string | undefined => {
   const parsed = parsePathRule(entry)
   if (!parsed.ok) return parsed.reason
   if ('literal' in parsed.rule) return unsafeBecause(parsed.rule.literal)?.replace(/^the (?:path|name) /, 'it ')
   const covers = pathMatcher(parsed.rule)
   return ['\u0001', '\u0001/\u0001'].some(covers) ? 'it covers files of every name' : undefined
-}
-
-/** Reads GENERATED_PATHS, WORKER_EXTRA_GENERATED_PATHS or a file of paths: separated by commas or lines; `#` begins a comment line. */
-export const readGeneratedPaths = (text: string): GeneratedPaths => {
-  const entries = entriesOf(text)
-  for (const entry of entries) {
-    const problem = problemOf(entry)
-    if (problem !== undefined) return { ok: false, entry, problem }
-  }
-  return { ok: true, patterns: [...new Set(entries)] }
 }
 
 /** Returns the first pattern that covers a path. Secrets and unsafe paths have none; patterns that cannot be read cover nothing. */

@@ -24,7 +24,7 @@ const letters: Readonly<Record<string, string>> = {
 const optionsOf = (word: string): string[] => {
   const name = word.split('=')[0] ?? word
   if (name.startsWith('--')) return [letters[name] ?? name]
-  return [...name.slice(1)].map((letter) => (letter === 'R' ? 'r' : letter))
+  return Array.from(name.slice(1)).map((letter) => (letter === 'R' ? 'r' : letter))
 }
 
 const isOption = (word: string): boolean => /^-./.test(word) && word !== '--'

@@ -8,7 +8,9 @@ const editors = /^(?:vi|vim|nvim|view|ex|ed|emacs)$/
 
 /** Short options stand together (`-xc`), so a letter is looked for in each of them. */
 const hasShort = (argv: readonly string[], letters: string): boolean =>
-  argv.slice(1).some((word) => /^-[A-Za-z0-9]+$/.test(word) && [...letters].some((letter) => word.includes(letter)))
+  argv
+    .slice(1)
+    .some((word) => /^-[A-Za-z0-9]+$/.test(word) && Array.from(letters).some((letter) => word.includes(letter)))
 const hasWord = (argv: readonly string[], pattern: RegExp): boolean => argv.slice(1).some((word) => pattern.test(word))
 const has = (text: string | false): string | undefined => (text === false ? undefined : text)
 

@@ -108,7 +108,7 @@ const wordOf = (word: unknown): string => (word as { value?: string } | undefine
 
 const commandOf = (node: AnyNode, text: string): Omit<SimpleCommand, 'at'> => {
   const { name, suffix, redirects } = node as { name?: unknown; suffix: AnyNode[]; redirects: AnyNode[] }
-  const rest = suffix.map((each) => (each.type === 'Word' ? wordOf(each) : String(each['text'] ?? '')))
+  const rest = suffix.map((each) => (each.type === 'Word' ? wordOf(each) : ((each as { text?: string }).text ?? '')))
   return {
     words: name === undefined ? [] : [wordOf(name), ...rest],
     text,

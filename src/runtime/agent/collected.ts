@@ -3,7 +3,7 @@
  * changes is kept in memory and computed again only when another engine re-attaches to the run.
  */
 import { isExcluded, type Excluded } from '../../domain/run.ts'
-import { visiblePath } from '../../recovery/policy/fold.ts'
+import { visibleText } from '../../visible-text.ts'
 import { installedPatterns } from '../../recovery/install.ts'
 import type { ChangeList } from '../../workspace/repository-types.ts'
 import { copiedPatterns } from '../checks/fresh-workspace.ts'
@@ -50,11 +50,11 @@ export const workNow = async (runContext: RunContext): Promise<ChangeList> => {
 
 /** For people: files of the agent that git cannot store, with the reason. */
 export const leftOutNotes = (found: ChangeList | undefined): string[] =>
-  (found?.leftOut ?? []).map(({ path, reason }) => `${visiblePath(path)} is not part of the work: ${reason}`)
+  (found?.leftOut ?? []).map(({ path, reason }) => `${visibleText(path)} is not part of the work: ${reason}`)
 
 /** The same for changes that were left out. */
 export const excludedNotes = (excluded: readonly Excluded[]): string[] =>
-  excluded.map(({ path, because }) => `${visiblePath(path)} is not part of the work: ${because}`)
+  excluded.map(({ path, because }) => `${visibleText(path)} is not part of the work: ${because}`)
 
 export const isUnchanged = ({ changes, nestedRepositories, leftOut }: ChangeList): boolean =>
   changes.length === 0 && nestedRepositories.length === 0 && leftOut.every(({ encoding }) => encoding === undefined)

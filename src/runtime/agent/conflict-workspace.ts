@@ -6,7 +6,7 @@
 import { join } from 'node:path'
 import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
-import { visiblePath } from '../../recovery/policy/fold.ts'
+import { visibleText } from '../../visible-text.ts'
 import { listRuns } from '../../store/run.ts'
 import { getTask } from '../../store/task.ts'
 import type { RunContext } from '../core/run-context.ts'
@@ -45,7 +45,7 @@ const reportOf = (run: Solved, { conflicts, diff, changes }: { conflicts: string
     'The finished work is merged into the workspace.',
     ...(conflicts.length === 0
       ? ['No lines conflict with the branch as it is now.']
-      : [`Conflict markers are left in: ${conflicts.map(visiblePath).join(', ')}.`]),
+      : [`Conflict markers are left in: ${conflicts.map(visibleText).join(', ')}.`]),
     changes,
     `The work alone is in ${diff} as a diff (commit ${run.commit.slice(0, 12)}).`,
   ].join('\n')

@@ -4,7 +4,7 @@ import type { Choice } from '../../domain/escalation.ts'
 import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
-import { visiblePath } from '../../recovery/policy/fold.ts'
+import { visibleText } from '../../visible-text.ts'
 import { approveChoice, commandToApprove, cancelChoice, hintChoice, rejectChoice, takeOverChoices } from './choices.ts'
 import { missingChecks } from '../../recovery/review/judge-mode.ts'
 import { questionWithTried } from './tried.ts'
@@ -43,7 +43,7 @@ export const heldReason = ({ weakened, oversized, missing }: Held): string =>
   ].join('; ')
 
 const largestText = ({ largest }: Oversized): string =>
-  largest.map(({ path, lines }) => `${visiblePath(path)} (${lines.toLocaleString('en-US')} lines)`).join(', ')
+  largest.map(({ path, lines }) => `${visibleText(path)} (${lines.toLocaleString('en-US')} lines)`).join(', ')
 
 const sizeLines = (large: Oversized): string[] => [
   `Largest: ${largestText(large)}. Binary files, lockfiles and files marked linguist-generated count as no lines.`,

@@ -3,7 +3,7 @@ import type { Choice } from '../../domain/escalation.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { ErrorMeta, Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
-import { visiblePath } from '../../recovery/policy/fold.ts'
+import { visibleText } from '../../visible-text.ts'
 import type { Queryable } from '../../store/db.ts'
 import { listEscalations, openEscalation } from '../../store/escalation.ts'
 import { getGoal } from '../../store/goal.ts'
@@ -48,7 +48,7 @@ const nameOf = ({ number, title }: Task): string => `Task ${number} "${title}"`
 const tasksText = (count: number): string => (count === 1 ? 'one task had' : `${count} tasks had`)
 
 const listed = (paths: readonly string[]): string => {
-  const named = paths.slice(0, mostNamed).map(visiblePath).join(', ')
+  const named = paths.slice(0, mostNamed).map(visibleText).join(', ')
   return paths.length > mostNamed ? `${named} and ${paths.length - mostNamed} more` : named
 }
 
@@ -88,7 +88,7 @@ const whyRefused = (
   decisions: readonly Pick<DecidedPath, 'path' | 'because'>[],
   refused: readonly RefusedPath[],
 ): string[] => [
-  ...refused.map(({ path, reason }) => `${visiblePath(path)} cannot be allowed: ${reason}.`),
+  ...refused.map(({ path, reason }) => `${visibleText(path)} cannot be allowed: ${reason}.`),
   ...decisions.filter(({ path }) => !refused.some((each) => each.path === path)).map(({ because }) => because),
 ]
 

@@ -6,7 +6,7 @@ import type { MergeEntry } from '../../domain/merge.ts'
 import type { Run } from '../../domain/run.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
-import { visiblePath } from '../../recovery/policy/fold.ts'
+import { visibleText } from '../../visible-text.ts'
 import { setTargetArea } from '../../store/area-hold.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
@@ -59,7 +59,7 @@ export const mergedFirst = async (
 const listed = (lines: readonly string[]): string[] => lines.map((line) => `- ${line}`)
 
 const pathLines = (paths: readonly string[]): string[] => [
-  ...listed(paths.slice(0, mostPaths).map(visiblePath)),
+  ...listed(paths.slice(0, mostPaths).map(visibleText)),
   ...(paths.length > mostPaths ? [`- and ${paths.length - mostPaths} more`] : []),
 ]
 

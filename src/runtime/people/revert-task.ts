@@ -6,7 +6,7 @@ import type { Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
 import type { Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
-import { visiblePath } from '../../recovery/policy/fold.ts'
+import { visibleText } from '../../visible-text.ts'
 import { appendEvent } from '../../store/event.ts'
 import { getGoal, progressGoal } from '../../store/goal.ts'
 import { listMerges, recordRevert } from '../../store/merge.ts'
@@ -110,7 +110,7 @@ const revertCommit = async (context: Context, landed: Landed): Promise<string> =
     const later = await laterWork(context, landed, conflicts)
     const then = later.length === 0 ? '' : `, by ${later.join(', ')}`
     throw illegal(
-      `task ${task.number} "${task.title}" cannot be reverted: ${conflicts.map(visiblePath).join(', ')} was changed later in the same lines${then}. Revert the later work first, or resolve it by hand: git revert ${entry.landedCommit.slice(0, 12)}`,
+      `task ${task.number} "${task.title}" cannot be reverted: ${conflicts.map(visibleText).join(', ')} was changed later in the same lines${then}. Revert the later work first, or resolve it by hand: git revert ${entry.landedCommit.slice(0, 12)}`,
     )
   }
   if (tree === (await git.treeOf(context.shadow, tip)))
@@ -146,7 +146,7 @@ const publish = async (context: Context, { goal, tip }: Landed, commit: string):
   }
   const moved = await git.fastForward(context.repository, { branch: goal.targetBranch, to: commit })
   if (moved.ok) return
-  const paths = moved.paths.length === 0 ? '' : `: ${moved.paths.slice(0, 10).map(visiblePath).join(', ')}`
+  const paths = moved.paths.length === 0 ? '' : `: ${moved.paths.slice(0, 10).map(visibleText).join(', ')}`
   throw illegal(
     `${goal.targetBranch} was not changed: ${moved.detail}${paths}; ${remedies[moved.reason] ?? 'fix that'}, then try again`,
   )

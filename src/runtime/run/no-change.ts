@@ -20,7 +20,7 @@ import { withRepairFacts } from '../checks/repair-facts.ts'
 import { chooseStoredRecovery, resolveOpenOf } from '../core/store-record.ts'
 import { isReleased, saveProgress, type RunContext } from '../core/run-context.ts'
 import type { PlannedChecks } from '../checks/verify-contract.ts'
-import { visiblePath } from '../../recovery/policy/fold.ts'
+import { visibleText } from '../../visible-text.ts'
 import { excludedNotes, leftOutNotes } from '../agent/collected.ts'
 
 /** Resolves the recoveries whose post-condition is that the agent produces work. */
@@ -85,7 +85,7 @@ const unchangedBecause = (runContext: RunContext, because: string) => {
   const elsewhere = [
     ...strayWork.map((where) => `work lies on ${where} of the workspace`),
     ...(strayFiles.length === 0 ? [] : [`${namedOf(strayFiles)} changed meanwhile in the checkout of the owner`]),
-    ...(ignoredFiles.length === 0 ? [] : [`it wrote ${namedOf(ignoredFiles.map(visiblePath))}, which git ignores`]),
+    ...(ignoredFiles.length === 0 ? [] : [`it wrote ${namedOf(ignoredFiles.map(visibleText))}, which git ignores`]),
   ]
   const leftOut = collected?.leftOut ?? []
   return {
