@@ -74,6 +74,8 @@ export interface RecoveryProposal {
   problem: ProposalProblem | null
   /** Why the error pattern does not fit; null = it fits. */
   flag: { flag: string; detail: string } | null
+  /** What bars nothing, in sentences without a full stop: ignored fields, evidence that does not exist. */
+  notes: string[]
   /** The check that failed, and the fingerprint of its failure. */
   failing: { command: string; signature: string }
   state: ProposalState

@@ -116,3 +116,6 @@ export const tokenPattern = (body: string): RegExp => new RegExp(start + body, '
 const marker = (word: string): string => `-----${word} [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----`
 export const keyBegin = marker('BEGIN')
 export const keyEnd = marker('END')
+
+/** Names of variables and options whose value is a secret. AUTHOR is none: its value is a person's name, which stands everywhere. */
+export const secretName = /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH(?!OR(?!I))/i

@@ -4,12 +4,10 @@
  * start only. A replacement keeps a JSON line valid.
  */
 import { existsSync } from 'node:fs'
-import { keyBegin, keyEnd, tokenPattern, tokenShapes } from '../domain/token-shapes.ts'
+import { keyBegin, keyEnd, secretName, tokenPattern, tokenShapes } from '../domain/token-shapes.ts'
 
 const replacement = '[redacted]'
 const minimumLength = 8
-// AUTHOR is excluded: its value is a person's name, which would be redacted everywhere.
-const secretName = /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH(?!OR(?!I))/i
 
 const tokens = tokenShapes.map(({ body }) => tokenPattern(body))
 const bearer = /([Bb]earer[ \t]{1,4})(?=[A-Za-z._~+/=-]{0,64}\d)[A-Za-z0-9._~+/=-]{16,}/g

@@ -32,6 +32,7 @@ import { migration as recent } from './migrations/0026-recent.ts'
 import { migration as due } from './migrations/0027-due.ts'
 import { migration as spent } from './migrations/0028-spent.ts'
 import { migration as plan } from './migrations/0029-plan.ts'
+import { migration as proposalNotes } from './migrations/0030-proposal-notes.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -62,6 +63,7 @@ export const migrations: readonly string[] = [
   due,
   spent,
   plan,
+  proposalNotes,
 ]
 
 const uniqueViolation = '23505'

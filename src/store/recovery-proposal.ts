@@ -1,6 +1,6 @@
 /**
  * All statements on recovery proposals and their executions, with the six events of a recovery. Their payloads are a format that
- * other programs read, so they have exactly these fields.
+ * other programs read, so they have exactly these fields, and `repetition` where a command ran again in a later clone.
  */
 import { transitionOf } from '../domain/flow.ts'
 import {
@@ -26,7 +26,8 @@ export type NewProposal = Pick<
   | 'problem'
   | 'flag'
   | 'failing'
->
+> &
+  Partial<Pick<RecoveryProposal, 'notes'>>
 
 const readRow = (row: object): RecoveryProposal => fromRow<RecoveryProposal>(row)
 const executionOf = (row: object): RecoveryExecution => fromRow<RecoveryExecution>(row)
@@ -43,9 +44,10 @@ const at = ({ goalId, taskId, runId }: ProposalPlace): ProposalPlace => ({ goalI
 export const insertProposal = async (tx: Queryable, given: NewProposal): Promise<RecoveryProposal | undefined> => {
   const row = await firstRow<object>(
     tx,
-    sql`insert into recovery_proposal (id, goal_id, task_id, run_id, iteration, digest, source, body, offset_stated, problem, flag, failing, state)
+    sql`insert into recovery_proposal (id, goal_id, task_id, run_id, iteration, digest, source, body, offset_stated, problem, flag, notes, failing, state)
       values (${given.id}, ${given.goalId}, ${given.taskId}, ${given.runId}, ${given.iteration}, ${given.digest}, ${given.source},
-        ${json(given.body)}::jsonb, ${given.offsetStated}, ${json(given.problem)}::jsonb, ${json(given.flag)}::jsonb, ${json(given.failing)}::jsonb, 'open')
+        ${json(given.body)}::jsonb, ${given.offsetStated}, ${json(given.problem)}::jsonb, ${json(given.flag)}::jsonb, ${json(given.notes ?? [])}::jsonb,
+        ${json(given.failing)}::jsonb, 'open')
       on conflict (task_id, digest) do nothing returning *`,
   )
   return row === undefined ? undefined : readRow(row)
@@ -99,6 +101,7 @@ export const moveProposal = async (
       body = coalesce(${isEdited ? json(body) : null}::jsonb, body), source = case when ${isEdited} then 'person' else source end,
       offset_stated = case when ${isEdited} and body is null then 'Z' else offset_stated end,
       problem = case when ${isEdited} then null else problem end, flag = case when ${isEdited} then null else flag end,
+      notes = case when ${isEdited} then '[]'::jsonb else notes end,
       decided_at = unstuck_now()
       where id = ${id} and state = ${state} returning *`,
   )
@@ -176,14 +179,20 @@ export const finishExecution = async (
   )
   if (row === undefined) return undefined
   const done = executionOf(row)
-  const { command } = done
+  const { command, repetition } = done
+  const marked = repetition ? { repetition } : {}
   if (state === 'succeeded')
     await appendEvent(tx, {
       type: 'recovery_executed',
       ...at(done),
-      payload: { command, exit_code: exitCode, duration_ms: durationMs },
+      payload: { command, exit_code: exitCode, duration_ms: durationMs, ...marked },
     })
-  else await appendEvent(tx, { type: 'recovery_failed', ...at(done), payload: { command, exit_code: exitCode, error } })
+  else
+    await appendEvent(tx, {
+      type: 'recovery_failed',
+      ...at(done),
+      payload: { command, exit_code: exitCode, error, ...marked },
+    })
   return done
 }
 

@@ -494,6 +494,7 @@ create table recovery_proposal (
   note text not null default ''::text,
   created_at timestamp with time zone not null default unstuck_now(),
   decided_at timestamp with time zone,
+  notes jsonb not null default '[]'::jsonb,
   constraint recovery_proposal_pkey PRIMARY KEY (id),
   constraint recovery_proposal_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
   constraint recovery_proposal_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),

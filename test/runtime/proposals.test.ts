@@ -119,6 +119,11 @@ test('a repetition in a later clone counts for no number, also when it is interr
     await settled(run, passed)
   }
   expect(ran(run)).toBe(5)
+  const events = await place.store.db.query<{ repetition: boolean | null }>(
+    sql`select (payload -> 'repetition')::boolean as repetition from event where type = 'recovery_executed'
+      and task_id = ${run.task.id} order by id`,
+  )
+  expect(events.map(({ repetition }) => repetition)).toEqual([null, true, true, true, true])
   const record = async () => (await commandRecords(place.store.db)).filter((each) => each.command === own)
   expect(await record()).toMatchObject([{ worked: 1, failed: 0 }])
   const before = await proposalNumbers(place.store.db)
@@ -131,6 +136,17 @@ test('a repetition in a later clone counts for no number, also when it is interr
   expect(ran(run)).toBe(6)
   expect(await record()).toMatchObject([{ worked: 1, failed: 0 }])
   expect(await proposalNumbers(place.store.db)).toEqual(before)
+})
+
+test('a command for the machine is not repeated in a later clone', async () => {
+  const [run] = (await place.runs()) as [RunContext]
+  const own = 'sudo apt-get install -y libssl-dev'
+  place.settings.recovery = { auto_approve: [own], cooldown_seconds: 0 }
+  const proposal = await place.propose(run, proposalOf({ recovery: { ...proposalOf().recovery, command: own } }))
+  await intend(run, proposal.id)
+  expect(await runProposed(run, place.found)).toBe(true)
+  await settled(run, passed)
+  expect([await runProposed(run, place.found), ran(run)]).toEqual([false, 1])
 })
 
 test('a command that runs again after a restart, and is interrupted then, is not asked about: its first outcome is known', async () => {

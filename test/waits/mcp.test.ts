@@ -282,6 +282,15 @@ describe('a run that goes on:', () => {
       isError: true,
     })
     expect(existsSync(file)).toBe(false)
+    for (const [recovery, part] of [
+      [{ command: 'NPM_TOKEN=npm_a1b2c3 npm ci' }, 'NPM_TOKEN'],
+      [{ working_dir: 'nowhere' }, 'working_dir'],
+    ] as const) {
+      const judged = { ...proposal, recovery: { ...proposal.recovery, ...recovery } }
+      const refused = await use(client, 'propose_recovery', judged)
+      expect(refused).toMatchObject({ isError: true })
+      expect(JSON.stringify(refused)).toContain(part)
+    }
     expect(await use(client, 'propose_recovery', proposal)).toMatchObject({ isError: false })
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(proposal)
     // Another file of the agent's in its place is replaced, not followed.

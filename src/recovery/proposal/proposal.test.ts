@@ -72,10 +72,21 @@ test.each([
   ['recovery.timeout_seconds', wrong('recovery', { timeout_seconds: '08' })],
   ['recovery.timeout_seconds', wrong('recovery', { timeout_seconds: 99_999_999 })],
   ['recovery.working_dir', wrong('recovery', { working_dir: '../other' })],
-  ['recovery.timeout', wrong('recovery', { timeout: 3 })],
   ['fallback.confidence', wrong('fallback', { confidence: 'sure' })],
 ])('an invalid proposal is refused with its field %s', (field, value) => {
   expect(checkProposal(value)).toMatchObject({ ok: false, field })
+})
+
+test('a field of another version is ignored and named, and null is the default', () => {
+  const given = {
+    ...(wrong('recovery', { timeout_seconds: null, working_dir: null, retries: 3 }) as object),
+    ...{ approved: true, fallback: null },
+  }
+  const read = checkProposal(given)
+  expect(read).toMatchObject({ ok: true, ignored: ['recovery.retries', 'approved'] })
+  if (!read.ok) return
+  expect(proposedCommandOf(read.proposal, 'primary')).toMatchObject({ workingDir: '.', timeoutSeconds: 120 })
+  expect(proposedCommandOf(read.proposal, 'fallback')).toBeUndefined()
 })
 
 test('each value of the closed lists is accepted', () => {

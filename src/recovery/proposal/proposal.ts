@@ -1,9 +1,10 @@
 /**
  * `recovery.json`: what an agent proposes when the checks could not run because of the environment. The agent only describes; what
- * runs is decided by the owner's lists and by people. Closed: an unknown or misspelt field makes the proposal invalid. Pure.
+ * runs is decided by the owner's lists and by people. A field that this version does not know is ignored and named, because a newer
+ * agent may know more. Pure.
  */
 import { z } from 'zod'
-import { explainIssue, parseJson, pathText } from '../../validation.ts'
+import { explainIssue, parseJson, pathText, prototypeKeyIn } from '../../validation.ts'
 import { defaultTimeoutSeconds, longestCommand, longestTimeoutSeconds, whyNoCommand } from './command-text.ts'
 
 export const proposalCategories = ['dependency', 'config', 'environment', 'permissions', 'network'] as const
@@ -60,7 +61,7 @@ const confidence = closed(confidences).meta({
   description: 'high: seen this exact pattern, medium: similar patterns, low: best guess.',
 })
 
-const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape, { error: 'allowed: an object' })
+const section = <T extends z.ZodRawShape>(shape: T) => z.object(shape, { error: 'allowed: an object' })
 
 const timestampError = 'allowed: a time such as "2026-01-23T05:36:33Z"'
 
@@ -86,18 +87,19 @@ export const proposalSchema = section({
   }),
   recovery: section({
     command,
-    working_dir: folder.exactOptional(),
-    timeout_seconds: seconds.exactOptional(),
+    working_dir: folder.nullable().exactOptional(),
+    timeout_seconds: seconds.nullable().exactOptional(),
     expected_outcome: outcome,
     confidence,
   }),
   fallback: section({
     command,
-    working_dir: folder.exactOptional(),
-    timeout_seconds: seconds.exactOptional(),
+    working_dir: folder.nullable().exactOptional(),
+    timeout_seconds: seconds.nullable().exactOptional(),
     expected_outcome: outcome.exactOptional(),
     confidence,
   })
+    .nullable()
     .exactOptional()
     .meta({ description: 'Alternative command if the first has no effect. It passes the same checks.' }),
 })
@@ -105,8 +107,8 @@ export const proposalSchema = section({
 export type Proposal = z.output<typeof proposalSchema>
 
 export type ReadProposal =
-  /** `offset`: of the timestamp from UTC as written, such as "Z" or "+02:00"; null = it states none. */
-  | { ok: true; proposal: Proposal; offset: string | null }
+  /** `offset`: of the timestamp from UTC as written, such as "Z" or "+02:00"; null = it states none. `ignored`: fields without a meaning here. */
+  | { ok: true; proposal: Proposal; offset: string | null; ignored: string[] }
   /** `field`: the first wrong field, such as `recovery.timeout_seconds`; '' = the whole file. */
   | { ok: false; field: string; problem: string }
 
@@ -117,8 +119,20 @@ const keysAt = (path: readonly PropertyKey[]): string[] => {
   const shape: Record<string, unknown> = proposalSchema.shape
   const [first] = path
   if (first === undefined) return Object.keys(shape)
-  const inner = first === 'fallback' ? proposalSchema.shape.fallback.unwrap() : shape[String(first)]
+  const inner = first === 'fallback' ? proposalSchema.shape.fallback.unwrap().unwrap() : shape[String(first)]
   return Object.keys((inner as { shape?: object } | undefined)?.shape ?? {})
+}
+
+const mostIgnored = 20
+
+/** Fields without a meaning, such as `recovery.retries`. */
+const ignoredIn = (value: Record<string, unknown>, path: readonly string[] = []): string[] => {
+  const known = new Set(keysAt(path))
+  return Object.entries(value).flatMap(([key, inner]) => {
+    if (!known.has(key)) return [pathText([...path, key])]
+    const isSection = path.length === 0 && typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+    return isSection ? ignoredIn(inner as Record<string, unknown>, [key]) : []
+  })
 }
 
 const whole = (problem: string): ReadProposal => ({ ok: false, field: '', problem: `recovery.json: ${problem}` })
@@ -128,12 +142,12 @@ export const checkProposal = (value: unknown): ReadProposal => {
   const result = proposalSchema.safeParse(value)
   if (!result.success) {
     const [issue] = result.error.issues
-    const key = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : []
-    const field = pathText([...(issue?.path ?? []), ...key])
+    const field = pathText(issue?.path ?? [])
     return { ok: false, field, problem: `recovery.json: ${explainIssue(result.error, value, keysAt)}` }
   }
   const offset = /(?:Z|[+-]\d\d:?\d\d)$/.exec(result.data.timestamp)?.[0] ?? null
-  return { ok: true, proposal: result.data, offset }
+  const ignored = ignoredIn(value as Record<string, unknown>).slice(0, mostIgnored)
+  return { ok: true, proposal: result.data, offset, ignored }
 }
 
 /** Reads the bytes of `recovery.json`. */
@@ -146,7 +160,9 @@ export const readProposal = (bytes: Uint8Array): ReadProposal => {
     return whole('it is not UTF-8')
   }
   const json = parseJson(text)
-  return json.ok ? checkProposal(json.value) : whole(`it is not JSON (${json.problem})`)
+  if (!json.ok) return whole(`it is not JSON (${json.problem})`)
+  const polluting = prototypeKeyIn(json.value)
+  return polluting === undefined ? checkProposal(json.value) : whole(`it has the key ${polluting}`)
 }
 
 /** The JSON Schema that is published; `scripts/generate.ts` writes it to schema/recovery.schema.json. */
@@ -173,7 +189,7 @@ export const proposedCommandOf = (
   step: ProposalStep,
 ): ProposedCommand | undefined => {
   const given = step === 'primary' ? recovery : fallback
-  if (given === undefined) return undefined
+  if (given === undefined || given === null) return undefined
   return {
     step,
     command: given.command,

@@ -12,6 +12,8 @@ export interface SimpleCommand {
   /** As written. */
   text: string
   redirects: { operator: string; target: string }[]
+  /** Variables that it sets, also by `export`. */
+  assigns: { name: string; value: string }[]
   /** Where it begins in its text. */
   at: number
 }
@@ -107,16 +109,20 @@ const isShell = (words: readonly string[]): boolean =>
 const wordOf = (word: unknown): string => (word as { value?: string } | undefined)?.value ?? ''
 
 const commandOf = (node: AnyNode, text: string): Omit<SimpleCommand, 'at'> => {
-  const { name, suffix, redirects } = node as { name?: unknown; suffix: AnyNode[]; redirects: AnyNode[] }
+  const { name, prefix, suffix, redirects } = node as { name?: unknown } & Record<
+    'prefix' | 'suffix' | 'redirects',
+    AnyNode[]
+  >
+  const assigns = [...prefix, ...suffix].filter(({ type }) => type === 'Assignment')
   const rest = suffix.map((each) => (each.type === 'Word' ? wordOf(each) : ((each as { text?: string }).text ?? '')))
   return {
     words: name === undefined ? [] : [wordOf(name), ...rest],
     text,
     redirects: redirects.map(({ operator, target }) => ({ operator: String(operator), target: wordOf(target) })),
+    assigns: assigns.map((each) => ({ name: String(each['name']), value: wordOf(each['value']) })),
   }
 }
 
-const assigned = ({ type, name }: AnyNode): string[] => (type === 'Assignment' ? [String(name)] : [])
 const expands = (name: unknown): boolean => {
   const parts = (name as { parts?: AnyNode[] } | undefined)?.parts ?? []
   return parts.some(({ type }) => !/^(?:Literal|SingleQuoted|DoubleQuoted|AnsiC\w*)$/.test(String(type)))
@@ -130,8 +136,7 @@ const readCommand = (node: AnyNode, text: string, parts: ShellParts): void => {
   parts.commands.push({ ...command, at: Number(node['pos']) })
   if (expands(node['name']))
     parts.unclear.push({ what: 'a name of a program that the shell expands', unread: false, text })
-  const { prefix = [], suffix = [] } = node as { prefix?: AnyNode[]; suffix?: AnyNode[] }
-  for (const name of [...prefix, ...suffix].flatMap(assigned).filter(decidesWhatRuns))
+  for (const { name } of command.assigns.filter((each) => decidesWhatRuns(each.name)))
     parts.unclear.push({ what: `${name}, which decides what runs`, unread: false, text })
   parts.hidden.push(...hiddenIn(command.words).map((what) => ({ what, text })))
 }

@@ -8,6 +8,7 @@ import { AppError } from '../../errors.ts'
 import { readProposal } from '../../recovery/proposal/proposal.ts'
 import { lockRun } from '../../store/run.ts'
 import { runPaths, type Context } from '../core/context.ts'
+import { problemOfProposal } from './proposal-problem.ts'
 import { atWork } from './run-tools.ts'
 
 /** Written beside the agent's folder and renamed into it, so that a reader sees all of it or nothing. */
@@ -51,6 +52,15 @@ export const proposeRecovery = async (
     throw new AppError(
       'INPUT_INVALID',
       `the proposal is not valid, and nothing was stored. Correct it: ${read.problem}`,
+    )
+  const { workspace } = runPaths(context, id)
+  // In direct mode there is no workspace.
+  const tree = context.ports.files.existsSync(workspace) ? workspace : context.repository.root
+  const problem = await problemOfProposal(context, read.proposal, tree)
+  if (problem !== undefined)
+    throw new AppError(
+      'INPUT_INVALID',
+      `the proposal is refused, and nothing was stored. Correct it: ${problem.problem}`,
     )
   await context.db.transaction(async (tx) => {
     requireReader(context, atWork(await lockRun(tx, id), id))

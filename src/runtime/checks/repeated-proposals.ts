@@ -1,5 +1,6 @@
 /** Proposed commands that helped before are needed in every later clone of the same work; a clone is new for each verification. */
 import type { RecoveryExecution } from '../../domain/recovery-proposal.ts'
+import { commandReport } from '../../recovery/proposal/command-risks.ts'
 import { decideCommand } from '../../recovery/proposal/match.ts'
 import { executionsOf, finishExecution, insertExecution } from '../../store/recovery-proposal.ts'
 import type { Context } from '../core/context.ts'
@@ -17,6 +18,11 @@ const keyInTask = (each: RecoveryExecution): string => `${each.taskId} ${keyOf(e
 
 /** In one clone the same command in the same folder runs once, no matter which task proposed it. */
 export const isSameCommand = (one: Placed, other: Placed): boolean => keyOf(one) === keyOf(other)
+
+/** It changed the machine and no file of the work, so it holds for every later clone as well. */
+const isOfMachine = ({ command, changed }: RecoveryExecution): boolean =>
+  changed.length === 0 &&
+  commandReport(command).risks.some(({ kind }) => kind === 'changes_machine' || kind === 'needs_root')
 
 /** Only as long as the owner's lists let it run; what a person approved is approved for the task. */
 const mayRepeat = ({ config }: Pick<Context, 'config'>, { command, approvedBy }: RecoveryExecution): boolean => {
@@ -37,7 +43,9 @@ export const repeatableOf = (
   const last = new Map(first.map((each) => [keyInTask(each), each]))
   const isKnown = (each: RecoveryExecution): boolean =>
     !['started', 'unknown'].includes(last.get(keyInTask(each))?.state ?? '')
-  const helped = first.filter((each) => each.effect === true && isKnown(each) && mayRepeat(context, each))
+  const helped = first.filter(
+    (each) => each.effect === true && !isOfMachine(each) && isKnown(each) && mayRepeat(context, each),
+  )
   return [...new Map(helped.map((each) => [keyOf(each), each])).values()]
 }
 

@@ -88,7 +88,7 @@ const asList = (title: string, lines: readonly string[]): string[] =>
   lines.length === 0 ? [] : [title, ...lines.map((line) => `  ${line}`)]
 
 const detailsOf = (
-  { source, flag, offsetStated }: RecoveryProposal,
+  { source, flag, notes, offsetStated }: RecoveryProposal,
   { diagnosis, recovery, timestamp, category, severity }: Proposal,
   { proposed: { command, workingDir, timeoutSeconds, confidence }, place }: Offered & { proposed: ProposedCommand },
 ): string[] => {
@@ -101,6 +101,7 @@ const detailsOf = (
     `Expected: ${recovery.expected_outcome}`,
     ...asList('Evidence:', diagnosis.evidence),
     ...(flag === null ? [] : [`Caution: ${flag.detail}.`]),
+    ...notes.map((note) => `Caution: ${note}.`),
     ...asList('Its parts:', parts.slice(0, 20)),
     ...(unclear.length === 0 ? [] : [`Caution: it contains ${unclear.join(', ')}.`]),
     `Proposed at ${timestamp}${offsetStated === null ? ' (without a time zone)' : ''}.`,

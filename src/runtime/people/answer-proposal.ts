@@ -2,7 +2,6 @@
 import type { Choice, Escalation } from '../../domain/escalation.ts'
 import type { ProposalTrigger, RecoveryProposal } from '../../domain/recovery-proposal.ts'
 import { AppError } from '../../errors.ts'
-import { findSecrets } from '../../recovery/policy/secret-text.ts'
 import { whyNoCommand } from '../../recovery/proposal/command-text.ts'
 import { proposedCommandOf, type Proposal, type ProposalStep } from '../../recovery/proposal/proposal.ts'
 import type { Queryable } from '../../store/db.ts'
@@ -14,6 +13,7 @@ import {
   moveProposal,
   type ProposalMove,
 } from '../../store/recovery-proposal.ts'
+import { secretIn } from '../agent/proposal-problem.ts'
 import type { Context } from '../core/context.ts'
 import { actorName, reasonText } from '../core/person-text.ts'
 
@@ -49,11 +49,10 @@ const invalidCommand = (problem: string): AppError =>
   new AppError('INPUT_INVALID', `command: ${problem}; write one shell command in one line`)
 
 /** The checks that also a person's own command has to pass. */
-const refuseCommand = async ({ ports, environment }: Context, command: string): Promise<void> => {
+const refuseCommand = async (context: Context, command: string): Promise<void> => {
   const problem = whyNoCommand(command)
   if (problem !== undefined) throw invalidCommand(problem)
-  const [secret] = await findSecrets(command)
-  if (secret !== undefined || ports.processes.redactText(command, environment) !== command)
+  if ((await secretIn(context, command)) !== undefined)
     throw invalidCommand('it contains a secret, which would be stored; read it from a variable of the environment')
 }
 
@@ -66,7 +65,7 @@ const withCommand = ({ body }: RecoveryProposal, step: ProposalStep, command: st
       recovery: { command, expected_outcome: 'the failed check runs', confidence: 'high' },
     }
   const given = body as Proposal
-  return step === 'fallback' && given.fallback !== undefined
+  return step === 'fallback' && given.fallback != null
     ? { ...given, fallback: { ...given.fallback, command } }
     : { ...given, recovery: { ...given.recovery, command } }
 }

@@ -27,11 +27,11 @@ const commandsOf = (proposal: Proposal): ShownProposal['commands'] =>
     return command === undefined ? [] : [{ ...command, ...commandReport(command.command) }]
   })
 
-export const shownProposal = ({ id, body, problem, flag }: RecoveryProposal): ShownProposal => {
+export const shownProposal = ({ id, body, problem, flag, notes }: RecoveryProposal): ShownProposal => {
   const read = checkProposal(body)
   const about = {
     id,
-    doubt: flag?.detail ?? null,
+    doubt: [...(flag === null ? [] : [flag.detail]), ...notes].join('; ') || null,
     problem: problem === null ? null : `${problem.field === '' ? '' : `${problem.field}: `}${problem.problem}`,
   }
   if (!read.ok)

@@ -7,16 +7,8 @@ import type { Run } from '../../domain/run.ts'
 import { needsNoAgent } from '../../domain/task.ts'
 import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
-import { findSecrets } from '../../recovery/policy/secret-text.ts'
 import { flagPattern } from '../../recovery/proposal/error-pattern.ts'
-import {
-  proposedCommandOf,
-  largestProposal,
-  proposalSteps,
-  readProposal,
-  type Proposal,
-  type ReadProposal,
-} from '../../recovery/proposal/proposal.ts'
+import { largestProposal, readProposal, type Proposal, type ReadProposal } from '../../recovery/proposal/proposal.ts'
 import type { Queryable } from '../../store/db.ts'
 import {
   appendProposed,
@@ -27,7 +19,7 @@ import {
 } from '../../store/recovery-proposal.ts'
 import { requireLease } from '../../store/run.ts'
 import { proposalFile } from '../agent/start-launch.ts'
-import { commandDirectory } from '../checks/check-facts.ts'
+import { evidenceNotes, problemOfProposal } from '../agent/proposal-problem.ts'
 import { checkedTreeOf, type RunContext } from '../core/run-context.ts'
 
 /** The check that failed, with the output that the pattern of the proposal is compared with. */
@@ -50,37 +42,6 @@ export const proposalsOn = ({ context, task }: Pick<RunContext, 'context' | 'tas
 
 /** A proposal counts after the checks that it is about have failed. In a loop that is after the tester has seen them fail. */
 export const readsProposal = ({ loop }: Pick<Run, 'loop'>): boolean => loop === null || loop.stage === 'recovery'
-
-/** The rule that finds a secret in the text, also a value of the environment. */
-export const secretIn = async ({ context }: Pick<RunContext, 'context'>, text: string): Promise<string | undefined> => {
-  const [found] = await findSecrets(text)
-  if (found !== undefined) return found.rule
-  const { ports, environment } = context
-  return ports.processes.redactText(text, environment) === text ? undefined : 'a value of the environment'
-}
-
-/** What only this place can tell about a proposal that has the right form. */
-const problemHere = async (runContext: RunContext, proposal: Proposal): Promise<ReadProposal | undefined> => {
-  const { files } = runContext.context.ports
-  for (const step of proposalSteps) {
-    const proposed = proposedCommandOf(proposal, step)
-    if (proposed === undefined) continue
-    const section = step === 'primary' ? 'recovery' : 'fallback'
-    const secret = await secretIn(runContext, proposed.command)
-    if (secret !== undefined)
-      return {
-        ...{ ok: false, field: `${section}.command` },
-        problem: `recovery.json: ${section}.command contains a secret (${secret}); allowed: a command that reads it from a variable of the environment`,
-      }
-    const place = commandDirectory(files, checkedTreeOf(runContext), [proposed.workingDir])
-    if (!place.ok)
-      return {
-        ...{ ok: false, field: `${section}.working_dir` },
-        problem: `recovery.json: ${section}.working_dir: ${place.reason}; allowed: a folder inside the repository`,
-      }
-  }
-  return undefined
-}
 
 interface FileRead {
   digest: string
@@ -132,7 +93,11 @@ const store = (
 ): Promise<RecoveryProposal | undefined> => {
   const proposal = read.ok ? read.proposal : null
   const flag = proposal === null ? undefined : flagPattern(proposal.diagnosis.error_pattern, output)
+  const ignored = read.ok ? read.ignored.map((field) => `the field ${field} is not known and was ignored`) : []
+  const places = [checkedTreeOf(runContext), runContext.paths.agentDir]
+  const evidence = proposal === null ? [] : evidenceNotes(runContext.context, proposal.diagnosis.evidence, places)
   return storeProposal(runContext, {
+    ...{ notes: [...ignored, ...evidence] },
     ...{ digest, source: 'agent', body: proposal, offsetStated: read.ok ? read.offset : null },
     problem: read.ok ? null : { field: read.field, problem: read.problem },
     flag: flag ?? null,
@@ -148,7 +113,9 @@ export const takeProposal = async (
   const { context, run } = runContext
   const found = readFile(runContext)
   if (found !== undefined) {
-    const problem = found.read.ok ? await problemHere(runContext, found.read.proposal) : undefined
+    const problem = found.read.ok
+      ? await problemOfProposal(context, found.read.proposal, checkedTreeOf(runContext))
+      : undefined
     const stored = await store(runContext, { ...found, read: problem ?? found.read }, subject)
     // Stored before it is removed, so that a crash in between reads it again and finds the same bytes.
     context.ports.files.rmSync(proposalFile(runContext), { recursive: true, force: true })
