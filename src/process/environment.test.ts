@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { allowedEnvironment, commandEnvironment } from './environment.ts'
+import { allowedEnvironment, approvedEnvironment, commandEnvironment } from './environment.ts'
 
 const source = {
   PATH: '/a/node_modules/.bin:/usr/bin:/b/node_modules/.bin/:/bin',
@@ -56,4 +56,15 @@ test('a command finds the tools of its own workspace first and no other projectâ
     '/srv/node_modules/.bin:/srv/.venv/bin:/srv/venv/bin:/usr/bin:/bin',
   )
   expect(commandEnvironment('/srv', {}).PATH).toBe('/srv/node_modules/.bin:/srv/.venv/bin:/srv/venv/bin')
+})
+
+test('an approved command finds the programs of the owner first, and no folder that depends on where it runs', () => {
+  const given = { ...source, PATH: '.:bin:/srv/tools:/usr/bin::/other/node_modules/.bin:/bin' }
+  const pathFor = (...programs: string[]): string | undefined =>
+    approvedEnvironment('/srv', given, { extraNames: [], added: {}, programs }).PATH
+  const packages = '/srv/node_modules/.bin'
+  expect(pathFor('npm')).toBe(`/usr/bin:/bin:${packages}:/srv/.venv/bin:/srv/venv/bin`)
+  expect(pathFor('pip', 'npm')).toBe(pathFor('npm'))
+  expect(pathFor('pip3')).toBe(`/srv/.venv/bin:/srv/venv/bin:/usr/bin:/bin:${packages}`)
+  expect(commandEnvironment('/srv', given).PATH).not.toMatch(/(?:^|:)(?:\.|bin)?(?::|$)/)
 })

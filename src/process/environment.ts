@@ -1,5 +1,5 @@
 /** The environment of agents and commands: only the variables on an allow-list. */
-import { delimiter, isAbsolute, join, normalize } from 'node:path'
+import { delimiter, isAbsolute, join, normalize, relative } from 'node:path'
 
 type Environment = Record<string, string | undefined>
 
@@ -45,11 +45,19 @@ export const allowedEnvironment = (
 
 const isPackageFolder = (folder: string): boolean => /(^|\/)node_modules\/\.bin\/?$/.test(normalize(folder))
 
-/** The folders of a PATH without those of packages, which belong to one project. */
+/** The folders of a PATH without those of packages, which belong to one project, and without `.` and others that a folder decides. */
 export const outerFolders = (path: string): string[] =>
-  path.split(delimiter).filter((folder) => folder !== '' && !isPackageFolder(folder))
+  path.split(delimiter).filter((folder) => isAbsolute(folder) && !isPackageFolder(folder))
 
-/** Environment of a command: the workspace's own tools come first, and those of other projects are not on the PATH. */
+const packageFolders = ['node_modules/.bin']
+const pythonFolders = ['.venv/bin', 'venv/bin']
+
+const withPath = (kept: Record<string, string>, folders: readonly string[]): Record<string, string> => ({
+  ...kept,
+  PATH: folders.join(delimiter),
+})
+
+/** Environment of a check: the workspace's own tools come first, and those of other projects are not on the PATH. */
 export const commandEnvironment = (
   workspace: string,
   source: Environment,
@@ -57,6 +65,27 @@ export const commandEnvironment = (
   added: Record<string, string> = {},
 ): Record<string, string> => {
   const kept = allowedEnvironment(source, extraNames, added)
-  const own = ['node_modules/.bin', '.venv/bin', 'venv/bin'].map((folder) => join(workspace, folder))
-  return { ...kept, PATH: [...own, ...outerFolders(kept.PATH ?? '')].join(delimiter) }
+  const own = [...packageFolders, ...pythonFolders].map((folder) => join(workspace, folder))
+  return withPath(kept, [...own, ...outerFolders(kept.PATH ?? '')])
+}
+
+const python = /^(?:python|pip|pipx|pytest)[\d.]*$/
+
+/**
+ * Environment of a command that was approved by its text, and of repairs: its program is the owner's, because an agent can put one of
+ * the same name into the workspace. Folders of the workspace come last, for tools that only packages bring; those of its Python first
+ * where nothing but Python runs, because there another Python would be another place.
+ * `programs`: names of the programs that run.
+ */
+export const approvedEnvironment = (
+  workspace: string,
+  source: Environment,
+  { extraNames, added, programs }: { extraNames: readonly string[]; added: Record<string, string>; programs: string[] },
+): Record<string, string> => {
+  const kept = allowedEnvironment(source, extraNames, added)
+  const inside = (folders: string[]): string[] => folders.map((folder) => join(workspace, folder))
+  const outside = outerFolders(kept.PATH ?? '').filter((folder) => relative(workspace, folder).startsWith('..'))
+  const isPython = programs.length > 0 && programs.every((program) => python.test(program))
+  const [first, last] = isPython ? [pythonFolders, packageFolders] : [[], [...packageFolders, ...pythonFolders]]
+  return withPath(kept, [...inside(first), ...outside, ...inside(last)])
 }

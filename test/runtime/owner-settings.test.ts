@@ -20,6 +20,7 @@ let db: Db
 let root = ''
 let agentRuns = false
 let frozen: string[] = []
+let clock = 0
 beforeAll(async () => {
   db = await openTestDb()
 })
@@ -57,6 +58,7 @@ const open = (store: Db = db): Promise<OwnerSettings> =>
     frozenKeys: async () => frozen,
     redact: (text) => text,
     given: (kept) => kept,
+    now: () => clock,
   })
 
 const stored = () => configStateAt(db, `here:${place}`)
@@ -85,6 +87,43 @@ test('AC-10: a command that is added to auto_approve is approved from the next l
   // Taken away again it is gone within the launch.
   put('config.json', { recovery: { auto_approve: [], require_human: [] } })
   expect(judged(context.config(), 'npm install')).toBe('ask')
+})
+
+test('a file that is gone for a moment keeps its settings, and one that returns as it was allows nothing more', async () => {
+  const own = { maxParallel: 3, recovery: { auto_approve: ['npm ci'], require_human: [] } }
+  put('config.json', own)
+  const settings = await open()
+  await settings.refresh()
+  agentRuns = true
+  const file = join(root, '.unstuck', 'config.json')
+  const after = await lastEvent()
+  rmSync(file)
+  for (clock = 0; clock < 59_000; clock += 6_000) {
+    await settings.refresh()
+    expect([settings.config().maxParallel, judged(settings.config(), 'npm ci')]).toEqual([3, 'run'])
+  }
+  put('config.json', own)
+  await settings.refresh()
+  expect(await eventsSince(after)).toEqual([
+    { type: 'config.rejected', problem: expect.stringMatching(/config\.json is gone.* 60 s/) as unknown },
+  ])
+  // Gone for longer it is a decision; the same file is none when it comes back, a wider one is.
+  rmSync(file)
+  await settings.refresh()
+  clock += 61_000
+  await settings.refresh()
+  expect(settings.config().recovery).toBeUndefined()
+  put('config.json', own)
+  await settings.refresh()
+  expect(judged(settings.config(), 'npm ci')).toBe('run')
+  rmSync(file)
+  await settings.refresh()
+  clock += 61_000
+  await settings.refresh()
+  put('config.json', { ...own, recovery: { auto_approve: ['npm ci', 'rm -rf .'], require_human: [] } })
+  await settings.refresh()
+  expect(judged(settings.config(), 'rm -rf .')).not.toBe('run')
+  expect((await eventsSince(after)).at(-1)).toMatchObject({ type: 'config.waiting', keys: ['recovery.auto_approve'] })
 })
 
 test('within a launch a stricter policy and a longer contract apply at once, looser ones in the next', async () => {

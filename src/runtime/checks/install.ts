@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import type { Install } from '../../domain/install.ts'
 import type { CommandResult } from '../../process/run-command.ts'
-import { commandEnvironment } from '../../process/environment.ts'
+import { approvedEnvironment } from '../../process/environment.ts'
 import { commandCause } from '../../recovery/cause.ts'
 import { linesIn } from '../../recovery/failing-set.ts'
 import { npmVariables, packageVariables } from '../core/package-variables.ts'
@@ -46,10 +46,10 @@ export const carryOutInstall = async (request: InstallRequest, install: Install)
     const result = await ports.processes.runCommand(dir, {
       argv,
       cwd: join(workspace, install.folder),
-      environment: commandEnvironment(workspace, request.environment, request.extraNames, {
-        ...packageVariables(ports.files, workspace),
-        ...variables,
-        ...request.variables,
+      environment: approvedEnvironment(workspace, request.environment, {
+        extraNames: request.extraNames,
+        programs: [],
+        added: { ...packageVariables(ports.files, workspace), ...variables, ...request.variables },
       }),
       timeoutMs: Math.max(1, Math.min(request.timeoutMs, deadline - clock.elapsed())),
       marker: request.marker,

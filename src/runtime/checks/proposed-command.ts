@@ -1,10 +1,11 @@
 /** Runs one approved command of a proposal in a clone, in the way a check runs, and undoes what it changed in files that land. */
 import { basename } from 'node:path'
-import { commandEnvironment } from '../../process/environment.ts'
+import { approvedEnvironment } from '../../process/environment.ts'
 import type { CommandResult } from '../../process/run-command.ts'
 import { commandCause } from '../../recovery/cause.ts'
 import { linesIn } from '../../recovery/failing-set.ts'
 import { managers } from '../../recovery/install.ts'
+import { readShellCommand } from '../../recovery/proposal/simple-commands.ts'
 import type { ExecutionOutcome } from '../../store/recovery-proposal.ts'
 import { npmVariables, packageVariables } from '../core/package-variables.ts'
 import type { Context } from '../core/context.ts'
@@ -21,6 +22,12 @@ export interface ApprovedCommand {
   timeoutSeconds: number
 }
 
+/**
+ * Enters the folder first and then looks where it is: an agent's program may put a link in its place between the look and the start, and
+ * what a process stands in cannot be replaced.
+ */
+const inFolder = `cd -P -- "$1" && [ "$(pwd -P)" = "$1" ] || { echo "working_dir $1 is another folder now" >&2; exit 125; }; exec /bin/sh -c "$2"`
+
 /** The text that was judged is passed to the shell as one argument. A text = why the command did not start. */
 export const runApproved = async (
   request: Omit<InstallRequest, 'folder'>,
@@ -31,13 +38,17 @@ export const runApproved = async (
   const place = commandDirectory(ports.files, workspace, [workingDir])
   if (!place.ok) return `working_dir: ${place.reason}`
   return ports.processes.runCommand(dir, {
-    argv: ['/bin/sh', '-c', command],
-    cwd: place.path,
-    environment: commandEnvironment(workspace, environment, request.extraNames, {
-      ...packageVariables(ports.files, workspace),
-      ...npmVariables(ports.files, environment, [workspace, place.path]),
-      ...(await cacheVariables(request)),
-      ...request.variables,
+    argv: ['/bin/sh', '-c', inFolder, 'sh', place.path, command],
+    cwd: workspace,
+    environment: approvedEnvironment(workspace, environment, {
+      extraNames: request.extraNames,
+      programs: readShellCommand(command).words.flatMap(([program = '']) => (program.includes('/') ? [] : [program])),
+      added: {
+        ...packageVariables(ports.files, workspace),
+        ...npmVariables(ports.files, environment, [workspace, place.path]),
+        ...(await cacheVariables(request)),
+        ...request.variables,
+      },
     }),
     timeoutMs: timeoutSeconds * 1000,
     ...{ marker, graceMs, keepAliveMs, signal },

@@ -58,16 +58,46 @@ export const widenings = (before: Owned, after: Owned): SettingChange[] =>
 export const keysBetween = (from: Owned, to: Owned): string[] =>
   settingChanges(flat(from), flat(to)).map(({ key }) => key)
 
+/** How long a file that is gone keeps its settings: a branch switch and an editor that writes anew remove it for a moment. */
+export const absenceSeconds = 60
+
+interface Absent {
+  path: string
+  /** Its settings still apply. */
+  isKept: boolean
+}
+
+/** The texts of the owner's files, of one that has just gone its last one. `now`: milliseconds of a clock that only goes forward. */
+const createTexts = (now: () => number) => {
+  const last = new Map<string, string>()
+  const gone = new Map<string, number>()
+  return {
+    read: (path: string): string | undefined => {
+      const text = readOwnerFile(path)
+      if (text !== undefined) {
+        last.set(path, text)
+        gone.delete(path)
+        return text
+      }
+      const kept = last.get(path)
+      if (kept === undefined) return undefined
+      const since = gone.get(path) ?? now()
+      gone.set(path, since)
+      return now() - since < absenceSeconds * 1000 ? kept : undefined
+    },
+    absent: (): Absent[] => [...gone].map(([path, since]) => ({ path, isKept: now() - since < absenceSeconds * 1000 })),
+  }
+}
+
 /** Parses again only when a text has changed: settings are asked for at every use. */
-const whenChanged = <T>(load: (read: ReadFileText) => T): (() => T) => {
+const whenChanged = <T>(readText: ReadFileText, load: (read: ReadFileText) => T): (() => T) => {
   let last: { texts: Map<string, string | undefined>; outcome: () => T } | undefined
   return () => {
-    if (last !== undefined && [...last.texts].every(([path, text]) => readOwnerFile(path) === text))
-      return last.outcome()
+    if (last !== undefined && [...last.texts].every(([path, text]) => readText(path) === text)) return last.outcome()
     last = undefined
     const texts = new Map<string, string | undefined>()
     const read: ReadFileText = (path) => {
-      const text = readOwnerFile(path)
+      const text = readText(path)
       texts.set(path, text)
       return text
     }
@@ -87,13 +117,17 @@ const whenChanged = <T>(load: (read: ReadFileText) => T): (() => T) => {
   }
 }
 
-export type ReadAll = (before?: Owned) => { read: Owned; problems: string[] }
+/** `absent`: files that were there before, in this life of the engine. */
+export type ReadAll = (before?: Owned) => { read: Owned; problems: string[]; absent: Absent[] }
 
 const noContract: VerifyContract = {}
 
 /** Reads all files; of one that is not valid the part in use stays. */
-export const createReadAll = (files: OwnerFiles): ReadAll => {
-  const [config, policy, contract] = [whenChanged(files.config), whenChanged(files.policy), whenChanged(files.contract)]
+export const createReadAll = (files: OwnerFiles, now = (): number => performance.now()): ReadAll => {
+  const texts = createTexts(now)
+  const config = whenChanged(texts.read, files.config)
+  const policy = whenChanged(texts.read, files.policy)
+  const contract = whenChanged(texts.read, files.contract)
   const part = <T>(read: () => T, before: T | undefined, problems: string[]): T => {
     try {
       return read()
@@ -110,7 +144,10 @@ export const createReadAll = (files: OwnerFiles): ReadAll => {
       'policy-recovery': part(policy, before?.['policy-recovery'], problems),
       'verify.contract': part(() => contract() ?? noContract, before?.['verify.contract'], problems),
     }
-    return { read, problems }
+    const absent = texts.absent()
+    for (const { path } of absent.filter(({ isKept }) => isKept))
+      problems.push(`${path} is gone; its settings stay in use for ${absenceSeconds} s, and then the defaults apply`)
+    return { read, problems, absent }
   }
 }
 

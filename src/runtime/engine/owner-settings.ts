@@ -47,6 +47,8 @@ export interface SettingsParts {
   redact: (text: string) => string
   /** Takes what this start of the engine sets itself (command line, environment) over into settings that were kept. */
   given: (kept: Config, now: Config) => Config
+  /** Milliseconds of a clock that only goes forward. */
+  now?: () => number
 }
 
 const secretKey = /secret|token|password|passphrase|api_?key/i
@@ -84,6 +86,8 @@ interface Held {
   readAt: Date | undefined
   /** Entries that a person added by an answer since then. */
   approved: ListEntry[]
+  /** In use before a file was gone for so long that the defaults apply; it is no change that allows more when it returns as it was. */
+  beforeAbsence: Owned | undefined
 }
 
 /**
@@ -157,8 +161,12 @@ interface Compared {
 }
 
 /** Widening changes that no person has confirmed yet. */
-const undecided = ({ state }: Held, from: Owned, to: Owned): SettingChange[] =>
-  widenings(from, to).filter((change) => !state.granted.includes(settingsDigest(change)))
+const undecided = ({ state, beforeAbsence }: Held, from: Owned, to: Owned): SettingChange[] => {
+  const more = beforeAbsence === undefined ? undefined : widenings(beforeAbsence, to).map(({ key }) => key)
+  return widenings(from, to).filter(
+    (change) => !state.granted.includes(settingsDigest(change)) && (more === undefined || more.includes(change.key)),
+  )
+}
 
 /** Applies what allows less and keeps the rest back. */
 const hold = async ({ held, base, read }: Compared): Promise<void> => {
@@ -207,11 +215,13 @@ const decide = async (compared: Compared): Promise<void> => {
 const pass = async (held: Held): Promise<void> => {
   const readAt = await storeNow(held.parts.db)
   const approved = [...held.approved]
-  const { read, problems } = held.readAll(held.accepted)
+  const { read, problems, absent } = held.readAll(held.accepted)
   await recordProblems(held, problems)
+  if (absent.some(({ isKept }) => !isKept)) held.beforeAbsence ??= held.accepted
   await decide({ held, read, base: withApproved(held.accepted, read, approved) })
   // Only now: a pass that failed has decided nothing about the time since the one before.
   Object.assign(held, { readAt, approved: held.approved.filter((entry) => !approved.includes(entry)) })
+  if (absent.length === 0) held.beforeAbsence = undefined
 }
 
 const confirm = async (held: Held, digest: string): Promise<WaitingChange> => {
@@ -254,9 +264,17 @@ const queue = () => {
 }
 
 export const openOwnerSettings = async (parts: SettingsParts): Promise<OwnerSettings> => {
-  const readAll = createReadAll(parts.files)
+  const readAll = createReadAll(parts.files, parts.now)
   const loaded = await load(parts, readAll)
-  const held: Held = { parts, readAll, ...loaded, frozenReported: '', readAt: undefined, approved: [] }
+  const held: Held = {
+    parts,
+    readAll,
+    ...loaded,
+    frozenReported: '',
+    readAt: undefined,
+    approved: [],
+    beforeAbsence: undefined,
+  }
   const [narrowed, inTurn] = [createNarrowed(), queue()]
   const inForce = (): Owned => narrowed(held.accepted, readAll(held.accepted).read)
   return {
