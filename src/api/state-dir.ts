@@ -5,6 +5,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { isDamage, setAside } from '../platform/damaged-file.ts'
 import { readRegularTextSync } from '../platform/regular-file.ts'
+import { shellQuoted } from '../recovery/command/replacement.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { makeFolder } from '../platform/make-folder.ts'
 import { writeRemedy } from '../platform/write-fault.ts'
@@ -20,8 +21,6 @@ export const stateDirOf = (environment: Environment, repositoryId: string): stri
 
 export const cacheDirOf = (environment: Environment): string =>
   join(environment.XDG_CACHE_HOME ?? join(environment.HOME ?? '/', '.cache'), 'unstuck')
-
-const quoted = (path: string): string => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`)
 
 /** Writes to the state folder. Where the system refuses it, the error says in one sentence what to do. */
 export const writingIn = <T>(stateDir: string, write: () => T): T => {
@@ -50,12 +49,18 @@ export const openStateDir = (stateDir: string): void => {
   if (user !== undefined && uid !== user)
     throw new AppError(
       'PERMISSION',
-      `the state folder ${stateDir} belongs to another user (${uid}, not ${user}); run as that user, or take it over with: chown -R ${user} ${quoted(stateDir)}`,
+      `the state folder ${stateDir} belongs to another user (${uid}, not ${user}); run as that user, or take it over with: chown -R ${user} ${shellQuoted(stateDir)}`,
     )
   if ((mode & 0o077) !== 0)
     throw new AppError(
       'PERMISSION',
-      `the state folder ${stateDir} is open to other users (mode ${(mode & 0o777).toString(8)}); check that nothing in it was changed, then close it with: chmod 700 ${quoted(stateDir)}`,
+      `the state folder ${stateDir} is open to other users (mode ${(mode & 0o777).toString(8)}); check that nothing in it was changed, then close it with: chmod 700 ${shellQuoted(stateDir)}`,
+    )
+  // Of root, and of a file system that is mounted to be read, only the first writing shows it.
+  if ((mode & 0o300) !== 0o300)
+    throw new AppError(
+      'PERMISSION',
+      `nothing can be written to the state folder ${stateDir} (mode ${(mode & 0o777).toString(8)}); open it with: chmod 700 ${shellQuoted(stateDir)}`,
     )
 }
 

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { lstat, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { AppError } from '../errors.ts'
+import { shellQuoted } from '../recovery/command/replacement.ts'
 import type { Repository } from './repository-types.ts'
 import { git } from './git.ts'
 
@@ -70,6 +71,11 @@ const refuse = async (folder: string): Promise<Repository> => {
   if (!(await hasRepositoryAbove(folder))) return plainFolder(folder)
   const options = { cwd: folder, owner: 'user', okCodes: [0, 128], variables: { GIT_CEILING_DIRECTORIES: '' } } as const
   const { stderr } = await git(['rev-parse', '--git-dir'], { ...options, okCodes: [...options.okCodes] })
+  if (stderr.includes('dubious ownership'))
+    throw new AppError(
+      'REPOSITORY_STATE',
+      `the repository ${folder} belongs to another user, and git opens it only for that user. If you trust what is in it: git config --global --add safe.directory ${shellQuoted(folder)}`,
+    )
   throw new AppError('REPOSITORY_STATE', `git cannot open the repository of ${folder}: ${stderr.trim().slice(0, 500)}`)
 }
 

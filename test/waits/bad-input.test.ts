@@ -367,6 +367,7 @@ describe('state folder', () => {
   test.each<[string, string, number]>([
     ['open to others', 'chmod 700 ', 0o755],
     ['open to the group', 'chmod 700 ', 0o770],
+    ['closed to its owner', 'chmod 700 ', 0o500],
   ])('that is %s is refused with the command that helps, and nothing is made in it', async (name, help, mode) => {
     const place = fresh(name.replaceAll(' ', '-'))
     const { id } = await (await import('../../src/workspace/repository.ts')).openRepository(place.cwd)
@@ -389,6 +390,17 @@ describe('state folder', () => {
     const { exitCode, stderr } = await cli(['run', 'x'], place)
     const foreign = process.getuid?.() === 0
     if (foreign) expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/belongs to another user/)])
+  })
+
+  test('with wrong rules for paths in its repository ends run with the error of the engine and its status, and leaves nothing', async () => {
+    const place = fresh('wrong-rules')
+    mkdirSync(join(place.cwd, '.unstuck'), { recursive: true })
+    writeFileSync(join(place.cwd, '.unstuck', 'policy-recovery.json'), '{"mode":"balancd"}')
+    const { exitCode, stderr } = await cli(['run', 'x'], place)
+    expect([exitCode, stderr]).toEqual([78, expect.stringMatching(/policy-recovery\.json: mode .*"balanced"/)])
+    const named = await cli(['run', 'x'], { ...place, env: { ...place.env, POLICY_RECOVERY_MODE: 'wild' } })
+    expect(named.exitCode).toBe(78)
+    expect((await cli(['stop'], place)).exitCode).toBe(0)
   })
 
   test('that is made here is for its owner alone, and so is what was made before', async () => {

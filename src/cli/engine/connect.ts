@@ -1,6 +1,6 @@
 /** Finds the engine of a repository by its engine.json, and starts an engine on request. Never opens the store. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readRegularTextSync } from '../../platform/regular-file.ts'
@@ -121,15 +121,31 @@ export const findEngine = async (home: Home): Promise<Client | undefined> => {
   return isHere ? found?.client : undefined
 }
 
-const lastLines = (path: string): string =>
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
+
+/** What the log says since then; an earlier start may have ended for another reason. */
+const lastLines = (path: string, since: number): string =>
   existsSync(path)
-    ? readRegularTextSync(path)
+    ? Buffer.from(readRegularTextSync(path))
+        .subarray(since)
+        .toString('utf8')
         .trimEnd()
         .split('\n')
         .slice(-3)
         .join('\n')
         .replace(/^unstuck: /gm, '')
     : ''
+
+/** More often than another engine of this repository restarts after a crash. */
+const mostConflicts = 5
+
+/** With the status of the engine itself: a wrong setting is one for this command as well. */
+const startFailed = (exitCode: number | null, text: string): AppError => {
+  const message = text === '' ? `it ended with status ${exitCode ?? 'none'}` : text
+  return exitCode === exitCodes.config || exitCode === exitCodes.conflict
+    ? new AppError(exitCode === exitCodes.config ? 'CONFIG_INVALID' : 'ENGINE_RUNNING', message)
+    : new AppError('ENGINE_UNAVAILABLE', `the engine did not start: ${message}`)
+}
 
 /** Starts `unstuck up` detached, so that it keeps running when this command or its terminal ends. */
 const spawnUp = (io: Io, home: Home, logPath: string): ChildProcess => {
@@ -153,7 +169,9 @@ const startEngine = async (io: Io, home: Home, say: Say): Promise<Client> => {
   openStateDir(home.stateDir)
   makeRoot(home)
   const logPath = join(home.stateDir, 'up.log')
+  const since = sizeOf(logPath)
   let child = spawnUp(io, home, logPath)
+  let conflicts = 0
   const deadline = performance.now() + startDeadlineMs
   while (performance.now() < deadline) {
     const client = await findEngine(home)
@@ -161,8 +179,9 @@ const startEngine = async (io: Io, home: Home, say: Say): Promise<Client> => {
     const ended = child.exitCode !== null || child.signalCode !== null || child.pid === undefined
     // After a crash, the parent of the crashed engine restarts it too: ours finds the store in use, waits for it a few seconds and exits.
     // Then the other engine responds, or it has died since.
-    if (ended && child.exitCode !== exitCodes.conflict)
-      throw new AppError('ENGINE_UNAVAILABLE', `the engine did not start: ${lastLines(logPath)}`)
+    if (ended && child.exitCode === exitCodes.conflict) conflicts += 1
+    if (ended && (child.exitCode !== exitCodes.conflict || conflicts > mostConflicts))
+      throw startFailed(child.exitCode, lastLines(logPath, since))
     if (ended) child = spawnUp(io, home, logPath)
     await delay(50)
   }
