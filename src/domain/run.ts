@@ -54,6 +54,8 @@ export interface Launch {
   loginBefore?: string | null
   /** Written when the launch ended; the spend of the run is the sum. */
   spend: Spend | null
+  /** How its agent ended where that was no proper end, and what it left was checked all the same. */
+  leftAs?: string
   /** The turn of a loop that it belongs to; absent = the task is no loop. */
   turn?: RoleTurn
   /** The harness of the turn, where roles may have different ones; absent = that of the run. */

@@ -26,6 +26,15 @@ const agents = {
     program: `begin(); if (count('TOP/refused') === 1) { console.error('Error: 529 Overloaded'); process.exit(1) }
       put('made.txt', 'made'); end()`,
   },
+  // Its work is right, or becomes right by what the checks say, and its process dies each time.
+  'dies-right': {
+    driver: 'claude' as const,
+    program: `begin(); count('TOP/dies-right'); put('made.txt', 'made'); process.kill(process.pid, 'SIGSEGV')`,
+  },
+  'dies-wrong': {
+    driver: 'claude' as const,
+    program: `begin(); put(count('TOP/dies-wrong') < 3 ? 'other.txt' : 'made.txt', 'made'); process.kill(process.pid, 'SIGSEGV')`,
+  },
   detach: { driver: 'command' as const, program: faultProgram('detach', '--hold-pipe') },
 }
 
@@ -97,6 +106,24 @@ test('one that crashed with words of its own is started again in its session, on
   ])
   const [run] = await scene.runs(goalOf('crashed'))
   expect(run?.launches.map(({ resumeSession }) => resumeSession)).toEqual([null, 'session-1'])
+})
+
+test('one that dies after the work each time: a second death on the same files lets the checks decide, with a note', async () => {
+  expect(await ended('dies-right')).toBe('ready')
+  expect(scene.show('made.txt', goalOf('dies-right'))).toBe('made')
+  const [run] = await scene.runs(goalOf('dies-right'))
+  expect(run?.launches).toHaveLength(2)
+  expect(run?.verdict).toMatchObject({
+    outcome: 'verified',
+    notes: [expect.stringMatching(/did not end its turn.*SIGSEGV/)],
+  })
+})
+
+test('where the checks fail on what a dead agent left, their output is its feedback', async () => {
+  expect(await ended('dies-wrong')).toBe('ready')
+  const [run] = await scene.runs(goalOf('dies-wrong'))
+  expect(run?.launches.length).toBeLessThanOrEqual(4)
+  expect((await scene.recoveries(goalOf('dies-wrong'))).map(({ playbook }) => playbook)).toContain('check-feedback')
 })
 
 test('an agent whose last lines match a rule does not count as dead', async () => {

@@ -2,6 +2,8 @@
 import { overrunText } from '../../../domain/budget.ts'
 import { lastLaunch, spendWithLaunch, type Launch } from '../../../domain/run.ts'
 import type { LaunchExit } from '../../../process/shim-protocol.ts'
+import type { ObservedStall } from '../../../recovery/evidence.ts'
+import { recoveriesOf } from '../../../store/recovery.ts'
 import { requireLease } from '../../../store/run.ts'
 import { observeFailedLaunch } from '../../agent/denials.ts'
 import { resolveLaunchRecoveries } from '../../agent/launch-effect.ts'
@@ -60,6 +62,26 @@ const endAbandoned = (runContext: RunContext): Promise<PhaseResult> =>
     'no engine was running for longer than the lease allows, so the shim ended the agent',
   )
 
+/**
+ * Whether its process died once more on the same files. Another restart would change nothing, and how a program ends says nothing about
+ * the work: an agent can die at its exit each time, after the last file.
+ */
+const leftAgain = async (
+  { context, run, task }: RunContext,
+  { kind, tree, changed = [] }: ObservedStall,
+): Promise<boolean> => {
+  if (kind !== 'agent_died' || run.loop !== null || changed.length === 0 || task.commands.length === 0) return false
+  const past = await recoveriesOf(context.db, task.id)
+  return past.some(({ action }) => (action as { restart?: { tree: string } }).restart?.tree === tree)
+}
+
+const checkWhatIsThere = async (runContext: RunContext, { text }: ObservedStall): Promise<PhaseResult> => {
+  const last = lastLaunch(runContext.run) as Launch
+  const launches = withLastLaunch(runContext.run.launches, { ...last, leftAs: text })
+  await saveProgress(runContext, { phase: 'collect', launches })
+  return 'on'
+}
+
 const recoverTurn = async (runContext: RunContext, { reading, settled, exit }: Ended): Promise<PhaseResult> => {
   const { context, driver, run, task } = runContext
   const stall = await observedStall(runContext, { reading, settled }, exit.cause)
@@ -67,6 +89,8 @@ const recoverTurn = async (runContext: RunContext, { reading, settled, exit }: E
   if (settled.ok) return endTurn(runContext)
   const { denials, observeRefusal } = await observeFailedLaunch(runContext, reading.denials)
   const stalled = stallEvidence(stall, denials)
+  if (stall !== undefined && stalled !== undefined && (await leftAgain(runContext, stall)))
+    return checkWhatIsThere(runContext, stall)
   if (stalled !== undefined) return recover(runContext, stalled)
   return recover(
     runContext,

@@ -9,6 +9,7 @@ import {
   preexistingFailures,
   type Verdict,
   type Weakening,
+  lastLaunch,
 } from '../../../domain/run.ts'
 import { isGivenBack } from '../../../domain/task.ts'
 import { remainingFailures, failuresText, unacceptedFailures } from '../../../domain/preexisting-failures.ts'
@@ -214,8 +215,10 @@ const passedVerification = async (
   report: JudgedReport,
 ): Promise<PhaseResult> => {
   const { context } = runContext
+  const leftAs = lastLaunch(runContext.run)?.leftAs
   const notes = [
     ...(await openDenials(runContext)).map((denial) => denial.text),
+    ...(leftAs === undefined ? [] : [`the agent did not end its turn (${leftAs}); what it left was checked`]),
     ...missingNotes(readPrepared(runContext)),
     ...leftOutNotes(found),
     ...excludedNotes(verdict.excluded ?? []),
