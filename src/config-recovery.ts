@@ -56,6 +56,10 @@ export const recoverySections = {
         'How many times in a row a new task may continue the work of one that did not pass. 0 = never; you are asked instead.',
       environment: 'AUTO_REWORK_MAX_DEPTH',
     }),
+    fruitlessCalls: wholeNumber(-1, 1000).default(4).meta({
+      meaning:
+        'After this many calls of the agent that bring neither fewer failing tests nor a new failure you are asked; over restarts, starts and tasks that continue each other. -1 = no limit.',
+    }),
     linkSeconds: numberOfSeconds(0).default(3600).meta({
       meaning: 'How long a task waits for its link (`blocked(issue_linking)`) before you are asked.',
     }),

@@ -64,7 +64,7 @@ it('without a file, every key has its built-in value', () => {
     change: { maxFiles: 500, maxLines: 20_000 },
     requeue: {
       ...{ failedSeconds: 30, blockedSeconds: 120, maxRetries: -1, inPlaceLimit: 5 },
-      ...{ sameFailureLimit: 4, suppressionLimit: 2, reworkDepth: 2, linkSeconds: 3600 },
+      ...{ sameFailureLimit: 4, suppressionLimit: 2, reworkDepth: 2, fruitlessCalls: 4, linkSeconds: 3600 },
     },
     policyRecovery: {
       ...{ useLlm: true, attempts: 5, timeoutSeconds: 90, generatedPaths: [], extraGeneratedPaths: [], grantDays: 30 },
@@ -158,7 +158,7 @@ describe('precedence', () => {
     })
     expect(config.requeue).toEqual({
       ...{ failedSeconds: 1.5, blockedSeconds: 2.5, maxRetries: -1, inPlaceLimit: 7 },
-      ...{ sameFailureLimit: 6, suppressionLimit: 3, reworkDepth: 1, linkSeconds: 3600 },
+      ...{ sameFailureLimit: 6, suppressionLimit: 3, reworkDepth: 1, fruitlessCalls: 4, linkSeconds: 3600 },
     })
     expect(config.policyRecovery).toEqual({
       ...{ useLlm: false, attempts: 2, timeoutSeconds: 30, model: 'small', grantDays: 30 },

@@ -145,6 +145,7 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
       policy: () => ({
         playbooks: options.playbooks ?? playbooks,
         disabled: config().playbooks.disabled,
+        fruitlessCalls: config().requeue.fruitlessCalls,
         retry: config().retry,
       }),
       cliVersions: new Map(),

@@ -63,7 +63,10 @@ const contextOf = (db: Db, { repository, stateDir, environment }: ReaderOptions)
     cacheDir: cacheDirOf(environment),
     config,
     pathPolicy: () => loadPolicyRecovery({ root: repository.root, environment }),
-    policy: () => ({ playbooks, disabled: config().playbooks.disabled, retry: config().retry }),
+    policy: () => ({
+      ...{ playbooks, disabled: config().playbooks.disabled, retry: config().retry },
+      fruitlessCalls: config().requeue.fruitlessCalls,
+    }),
     cliVersions: new Map(),
     environment,
     wake: () => undefined,

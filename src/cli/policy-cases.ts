@@ -1,8 +1,10 @@
 /** Reads what `unstuck policy test` decides again: stored violations, and the runs after which a task had to continue. */
 import type { Recovery, Requeue, Run, TaskView } from '../api/contract.ts'
 import type { FailureCase, PathCase } from '../recovery/policy/replay.ts'
-import type { FailedRun } from '../recovery/requeue/repetition.ts'
-import { comparable, failureOf, notByWork } from '../runtime/run/requeue-facts.ts'
+import { fruitlessCalls } from '../recovery/fruitless.ts'
+import type { RecordedRecovery } from '../runtime/core/recovery-record.ts'
+import { callsOf, notByWork } from '../runtime/core/call-results.ts'
+import { comparable, failureOf } from '../runtime/run/requeue-facts.ts'
 import type { Repository } from '../workspace/repository-types.ts'
 import { pathFactsOf } from '../workspace/path-facts.ts'
 import type { Io } from './io.ts'
@@ -57,14 +59,14 @@ const failedOf = ({ runs }: Stored, { id, countFromEpoch }: TaskView): Failed[] 
   )
 
 /** The failed runs of the tasks that this one continues. A person's retry begins a new count. */
-const earlierRuns = (stored: Stored, task: TaskView): FailedRun[] => {
-  const found: FailedRun[] = []
+const earlierRuns = (stored: Stored, task: TaskView): Failed[] => {
+  const found: Failed[] = []
   const seen = new Set([task.id])
   for (let at = task; at.rework !== null && at.countFromEpoch === 0;) {
     const parent = stored.tasks.get(at.rework.parent)
     if (parent === undefined || seen.has(parent.id)) break
     seen.add(parent.id)
-    found.unshift(...failedOf(stored, parent).map(comparable))
+    found.unshift(...failedOf(stored, parent))
     at = parent
   }
   return found
@@ -89,11 +91,13 @@ const failureCases = (stored: Stored, task: TaskView): FailureCase[] => {
       rows.filter(({ epoch }) => epoch < run.epoch),
       rows.filter(({ epoch }) => epoch === run.epoch),
     ]
+    const sofar = [...earlier, ...own.slice(0, index + 1)]
     const isCheck = run.errorMeta.source === 'verification'
     const known = {
       status: run.errorMeta.source === 'execution' ? ('failed' as const) : ('blocked(needs_rework)' as const),
       ...{ taskId: task.id, failure: failureOf(run.errorMeta), commands: commandsThen(task, run) },
-      runs: [...earlier, ...own.slice(0, index + 1).map(comparable)],
+      runs: sofar.map(comparable),
+      fruitless: fruitlessCalls(callsOf(sofar, stored.recoveries as unknown as RecordedRecovery[])),
       solvesConflict: task.rework?.kind === 'conflict',
       ...{ depth: task.rework?.depth ?? 0, hasChild: after.at(-1)?.reason === 'rework_child_already_exists' },
     }

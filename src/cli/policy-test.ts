@@ -28,6 +28,7 @@ const rulesOf = (policy: PolicyRecovery, config: Config): ReplayRules => ({
   'requeue.sameFailureLimit': config.requeue.sameFailureLimit,
   'requeue.suppressionLimit': config.requeue.suppressionLimit,
   'requeue.reworkDepth': config.requeue.reworkDepth,
+  'requeue.fruitlessCalls': config.requeue.fruitlessCalls,
   'verify.skipMissingExplicitScript': config.verify.skipMissingExplicitScript,
 })
 

@@ -132,6 +132,8 @@ export interface ErrorMeta {
   failing?: { items: string[]; areTests: boolean }
   /** A correction of the checks that the run planned and could not carry out. */
   adjustment?: CheckAdjustment
+  /** Its agent failed and left no change. */
+  withoutWork?: true
 }
 
 /** A correction of the list of checks, as an action of a playbook describes it. */

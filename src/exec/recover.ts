@@ -168,7 +168,7 @@ const recoverFrom = async (launched: Launched, evidence: Evidence): Promise<Afte
   const { trust } = parts.command.restriction(parts.environment)
   const disabled = ['unknown-restart', 'unknown-requeue', ...(trust ? [] : ['git-trust-relaunch'])]
   const policy = { playbooks, disabled, retry: parts.retry }
-  const { diagnosis, step } = await chooseRecovery(record, evidence, { policy, task: execRun })
+  const { diagnosis, step } = await chooseRecovery(record, evidence, { policy, task: execRun, calls: [] })
   if (step.kind === 'recover') return dispatchAction(actions, launched, { diagnosis, step })
   return ended.conclusion.ok ? endWell(record) : end(launched, { diagnosis }, step.reason)
 }

@@ -43,6 +43,8 @@ export interface LadderSettings {
   playbooks: readonly Playbook[]
   disabled: readonly string[]
   retry: RetryPolicy
+  /** Most calls of an agent that bring nothing new; absent or -1 = no limit. */
+  fruitlessCalls?: number
 }
 
 export type LadderStep =
@@ -92,8 +94,11 @@ export const nextStep = (
   diagnosis: Diagnosis,
   history: readonly PastRecovery[],
   policy: LadderSettings,
-  task: { id: string; runId: string },
+  /** `fruitless`: calls of the agent that brought nothing new, with the one that has just failed. */
+  task: { id: string; runId: string; fruitless?: number },
 ): LadderStep => {
+  const { fruitlessCalls: limit = -1 } = policy
+  const isFruitless = limit >= 0 && (task.fruitless ?? 0) >= limit
   const spent = history.filter((past) => past.counted).length
   const family = policy.playbooks.filter((playbook) => playbook.labels.includes(diagnosis.label))
   if (family.length === 0) return exhausted(diagnosis, `no playbook handles ${diagnosis.label}`)
@@ -107,6 +112,8 @@ export const nextStep = (
       reasons.push(`${playbook.id} lacks its evidence or has reached its limit (it needs: ${playbook.neededEvidence})`)
     else if (!notTried(history, action, task.runId)) reasons.push(`${playbook.id} already tried the same action`)
     else if (playbook.counted && spent >= totalBudget) reasons.push(`the task has used its ${totalBudget} recoveries`)
+    else if (isFruitless && playbook.rung >= 3 && action.type === 'relaunch' && action.ask === undefined)
+      reasons.push(`${task.fruitless} calls of the agent in a row brought nothing new`)
     else {
       return {
         kind: 'recover',

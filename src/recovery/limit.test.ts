@@ -40,7 +40,7 @@ describe('a limit', () => {
       '2026-11-21T23:53:32.000Z',
     ],
     ['resets in 2h39m52s', 'quota', '2026-11-21T23:53:32.000Z'],
-    ['Limit reached · resets 9pm', 'quota', '2026-11-22T20:01:00.000Z'],
+    ['Limit reached · resets 9pm', 'quota', '2026-11-21T21:13:40.000Z'],
     ['LLM error - usage limit hit; try again in 45 minutes', 'quota', '2026-11-21T21:58:40.000Z'],
     ['Your weekly limit will reset in 3 days', 'quota', '2026-11-24T21:13:40.000Z'],
     [

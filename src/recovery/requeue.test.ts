@@ -14,7 +14,7 @@ import type { FailedRun } from './requeue/repetition.ts'
 import { samples } from '../../test/support/samples.ts'
 
 const limits: RequeueLimits = {
-  ...{ maxRetries: -1, inPlaceLimit: 5, sameFailureLimit: 4, suppressionLimit: 2, reworkDepth: 2 },
+  ...{ maxRetries: -1, inPlaceLimit: 5, sameFailureLimit: 4, suppressionLimit: 2, reworkDepth: 2, fruitlessCalls: 4 },
 }
 
 const run = (signature: string, more: Partial<FailedRun> = {}): FailedRun => ({
@@ -34,6 +34,7 @@ const factsOf = ({ code = 'test_failure', failure, limits: own, ...more }: Given
     ...{ status: 'blocked(needs_rework)', taskId: 't-1', commands: ['npm test', 'npm run lint'] },
     ...{
       runs: [run('one')],
+      fruitless: 0,
       past: [],
       allowable: [],
       hasChild: false,
@@ -368,6 +369,7 @@ const anyLimits = fc.record<RequeueLimits>({
   sameFailureLimit: fc.integer({ min: 2, max: 10 }),
   suppressionLimit: fc.integer({ min: 0, max: 5 }),
   reworkDepth: fc.integer({ min: 0, max: 4 }),
+  fruitlessCalls: fc.integer({ min: -1, max: 10 }),
 })
 
 const anyFailure = fc.record({
@@ -404,4 +406,16 @@ it('the counts of the causes are independent: requeues of other causes change no
     }),
     { numRuns: samples(300) },
   )
+})
+
+describe('calls that bring nothing new', () => {
+  it.each<[string, Given, string]>([
+    ['fewer than the limit', { fruitless: 3 }, 'requeue'],
+    ['as many as the limit', { fruitless: 4 }, 'ask'],
+    ['of an agent that hangs', { fruitless: 4, code: 'timeout', status: 'failed' }, 'ask'],
+    ['a machine that may recover', { fruitless: 9, code: 'environment_issue', status: 'failed' }, 'requeue'],
+    ['without a limit', { fruitless: 9, limits: { fruitlessCalls: -1 } }, 'requeue'],
+  ])('%s', (_what, given, kind) => {
+    expect(decide(given).kind).toBe(kind)
+  })
 })

@@ -31,6 +31,7 @@ export interface RequeueLimits {
   sameFailureLimit: number
   suppressionLimit: number
   reworkDepth: number
+  fruitlessCalls: number
 }
 
 export interface PastRequeue {
@@ -51,6 +52,8 @@ export interface RequeueFacts {
     adjustment?: CheckAdjustment
     /** Whether the work did not pass. Otherwise its agent failed, and the task waits as `failed` first. */
     isOfWork: boolean
+    /** Its agent failed and left no change, so there is no work that a new task could continue. */
+    withoutWork?: true
     /** Whether the failed check is one that the task names. */
     isExplicit: boolean
     /** Changed paths outside the task's rules, and among them those that a rule could allow: not denied, no secret. */
@@ -62,6 +65,8 @@ export interface RequeueFacts {
   commands: readonly string[]
   /** Failed runs of the present count, oldest first, after those of the tasks that it continues. The last one is `failure`. */
   runs: readonly FailedRun[]
+  /** Calls of its agents in a row that brought nothing new, also of the tasks that it continues. */
+  fruitless: number
   /** Requeues of the present count. */
   past: readonly PastRequeue[]
   /** Paths that the path policy would allow now. */
@@ -234,6 +239,14 @@ const giveUpConflict = ({ solvesConflict, status, failure }: RequeueFacts): Requ
   return { kind: 'cancel', reason: 'conflict_autofix_needs_rework_suppressed' }
 }
 
+/** What changes with time, and paths that a rule may allow later, need no call that brings something new. */
+const askAfterFruitless = ({ fruitless, failure, limits }: RequeueFacts): RequeueDecision | undefined => {
+  const isOfCalls =
+    failure.failureCode === 'timeout' || !(waitHelps.has(failure.category) || failure.category === 'policy')
+  const isSpentNow = limits.fruitlessCalls >= 0 && fruitless >= limits.fruitlessCalls
+  return isOfCalls && isSpentNow ? ask('calls_without_progress') : undefined
+}
+
 /** In order: the first row that gives a decision applies. */
 const rules: readonly Rule[] = [
   { choose: ({ limits, failure }) => (isOff(limits) ? ask(failure.failureCode) : undefined) },
@@ -245,12 +258,14 @@ const rules: readonly Rule[] = [
     choose: ({ runs, limits }) =>
       sameFailures(runs) >= limits.sameFailureLimit ? ask('repeated_same_failure_signature') : undefined,
   },
+  { choose: askAfterFruitless },
   { of: 'failed', choose: retryFailed },
   { choose: retrySetup },
   { choose: retryInPlace },
   { choose: giveUpConflict },
   { choose: suppress },
   { choose: ({ hasChild }) => (hasChild ? { kind: 'cancel', reason: 'rework_child_already_exists' } : undefined) },
+  { choose: ({ failure }) => (failure.withoutWork === true ? ask(failure.failureCode) : undefined) },
   { choose: ({ limits, failure }) => (limits.reworkDepth === 0 ? ask(failure.failureCode) : undefined) },
   {
     choose: ({ depth, limits }) =>

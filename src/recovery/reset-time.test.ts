@@ -37,7 +37,7 @@ describe('a reset time', () => {
     ['limit reached, resets at 7:30 PM PST', '2026-11-22T03:31:00.000Z'],
     ['resets 23:30 (UTC+2)', '2026-11-21T21:31:00.000Z'],
     ['or try again at Nov 24th, 2026 9:13 PM.', '2026-11-24T21:14:00.000Z'],
-    ['resets Jan 2, 8am (UTC)', '2026-11-29T21:13:40.000Z'],
+    ['resets Jan 2, 8am (UTC)', '2027-01-02T08:01:00.000Z'],
     // Dates.
     ['blocked until 2026-11-22T10:00:00Z', '2026-11-22T10:00:00.000Z'],
     ['reset at 2026-11-22T10:00:00.123+02:00', '2026-11-22T08:00:00.000Z'],
@@ -86,7 +86,8 @@ describe('a reset time', () => {
 
   it('that has just passed is now, and one long passed is tomorrow', () => {
     expect(resets('resets 9:12pm (UTC)')).toBe(said.toISOString())
-    expect(resets('resets 9:05pm (UTC)')).toBe('2026-11-22T21:06:00.000Z')
+    expect(resets('resets 8:13pm (UTC)')).toBe(said.toISOString())
+    expect(resets('resets 7:05pm (UTC)')).toBe('2026-11-22T19:06:00.000Z')
   })
 
   it('is never in the past and never further away than the longest limit', () => {

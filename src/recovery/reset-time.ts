@@ -10,21 +10,24 @@ export interface MessageTime {
   timeZone: string
 }
 
-/** No provider's limit lasts longer than a week. A later stated time is cut to this, and the provider is asked again then. */
-export const longestResetMs = 8 * 24 * 3600 * 1000
+/** Our own longest wait: hardly a limit lasts longer than a week. After it the provider is asked again, whatever it stated. */
+export const longestWaitMs = 8 * 24 * 3600 * 1000
+
+/** A stated time beyond this is a mistake of the text or of its reading. */
+export const longestResetMs = 366 * 24 * 3600 * 1000
 
 /** A time without seconds may mean any second of its minute, so the end of the minute counts. */
 const throughMinute = (at: Date, second: string | undefined): Date =>
   second === undefined ? new Date(at.getTime() + 60_000) : at
 
-/** A time of day that has just passed means today, not tomorrow: it was rounded down, or the message took a moment to arrive. */
-const justPassedMs = 5 * 60_000
+/** A time of day that has just passed means today, not tomorrow: it was rounded down, or the message is read later than it was written. */
+const justPassedMs = 90 * 60_000
 
 const dayMs = 24 * 3600 * 1000
 
-/** Limits a reset time to between the moment of the message and `longestResetMs` after it. */
-export const clampReset = (reset: Date, said: Date): Date =>
-  new Date(Math.min(Math.max(reset.getTime(), said.getTime()), said.getTime() + longestResetMs))
+/** Limits a reset time to between the moment of the message and `longest` after it. */
+export const clampReset = (reset: Date, said: Date, longest = longestResetMs): Date =>
+  new Date(Math.min(Math.max(reset.getTime(), said.getTime()), said.getTime() + longest))
 
 const dateOf = (ms: number): Date | undefined => {
   const date = new Date(ms)
@@ -264,6 +267,6 @@ export const waitEndsAt = (
   const least = now.getTime() + delayMs
   if (until === undefined) return new Date(least)
   // Clamped again, because the clock or the engine may have changed since the message.
-  const stated = clampReset(new Date(until), now).getTime() + jitterMs
+  const stated = clampReset(new Date(until), now, longestWaitMs).getTime() + jitterMs
   return new Date(Math.max(least, stated))
 }

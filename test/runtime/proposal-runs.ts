@@ -103,7 +103,7 @@ export const openProposalRuns = async (): Promise<ProposalRuns> => {
       const [kind, id = ''] = [dir.split('/').at(-2), dir.split('/').at(-3)]
       if (kind === 'proposed') started.set(id, (started.get(id) ?? 0) + 1)
       step()
-      const text = argv[1] === '-c' ? (argv[2] ?? '') : argv.join(' ')
+      const text = argv[1] === '-c' ? (argv.at(-1) ?? '') : argv.join(' ')
       const exitCode = settings.exitOf?.(text) ?? 0
       return { exitCode, signal: null, timedOut: false, durationMs: 1, stdout: '', stderr: '' }
     }

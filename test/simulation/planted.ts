@@ -74,6 +74,16 @@ const askingAtOnce = (context: Context): Context => ({
   },
 })
 
+/** Without the limit for calls that bring nothing new, which would ask before a task is continued by another one. */
+const withoutCallLimit = (context: Context): Context => ({
+  ...context,
+  config: () => {
+    const config = context.config()
+    return { ...config, requeue: { ...config.requeue, fruitlessCalls: -1 } }
+  },
+  policy: () => ({ ...context.policy(), fruitlessCalls: -1 }),
+})
+
 /** How a claim takes the areas of its task. */
 const holdsAreas =
   /insert into area_hold \(task_id, span\) select id, span (from task where id = \$\d+ and span is not null)\s+on conflict do nothing returning task_id/
@@ -448,21 +458,27 @@ export const planted: readonly Planted[] = [
     from: 1,
     breaks: 'nothing stuck',
     plan: aPlan([aGoal([aTask('t1', ['wanders']), aTask('t2', ['success'], { after: ['t1'] })])]),
-    hooks: () =>
-      rewrite('update task set depends_on', (text) => text.replace('and depends_on ?', 'and false and depends_on ?')),
+    hooks: () => ({
+      ...rewrite('update task set depends_on', (text) =>
+        text.replace('and depends_on ?', 'and false and depends_on ?'),
+      ),
+      context: withoutCallLimit,
+    }),
   },
   {
     name: 'rework-depth-forgotten',
     from: 1,
     breaks: 'everything ends',
     plan: aPlan([aGoal([aTask('t1', ['wanders'])])]),
-    hooks: () =>
-      onStore({
+    hooks: () => ({
+      ...onStore({
         rows: (_statement, rows) =>
           rows.map((row) =>
             'rework' in row && row.rework !== null ? { ...row, rework: { ...(row.rework as object), depth: 0 } } : row,
           ),
       }),
+      context: withoutCallLimit,
+    }),
   },
   {
     name: 'discard-without-snapshot',

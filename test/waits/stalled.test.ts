@@ -273,7 +273,7 @@ describe('a goal that was started on no branch', () => {
     expect(await commandOf(scene, goal)).toBeNull()
     expect((await goalOf(scene, goal)).reason).toContain('is missing')
     expect((await scene.get<ReportView>('/report?since=2020-01-01T00:00:00Z')).ready).not.toMatchObject([
-      { command: expect.stringContaining('git merge') as string },
+      { command: expect.stringContaining('--into') as string },
     ])
     // What git does not let happen is tried three times, then asked about.
     await scene.until(goal, 'paused')
@@ -285,6 +285,6 @@ describe('a goal that was started on no branch', () => {
     await scene.until(goal, 'ready')
     expect(await scene.questions()).toEqual([])
     expect(existsSync(join(scene.root, '.git', 'refs', 'heads', 'unstuck', 'goal', goal))).toBe(true)
-    expect(await commandOf(scene, goal)).toContain('git merge')
+    expect(await commandOf(scene, goal)).toContain('--into')
   })
 })

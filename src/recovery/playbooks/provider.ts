@@ -49,11 +49,13 @@ export const quotaWait = playbook({
   neededEvidence:
     'a structured error of the CLI, or its own last lines of output, that name a usage limit, used-up credit or a rate limit. The wait ends at the reset time that the provider states, else after a growing delay',
   plan: ({ facts }, { attempts, taskId, retry }) => {
-    const trusted = facts.resetAt !== undefined && attempts < trustedResets
+    // A time that has passed does not say when the provider answers again.
+    const isAhead = facts.resetAt !== undefined && facts.resetInMs !== 0
+    const trusted = isAhead && attempts < trustedResets
     return {
       type: 'wait',
       name: 'WAIT_FOR_QUOTA',
-      delayMs: trusted ? 0 : quotaDelayMs(retry, facts.resetAt === undefined ? attempts : 0, taskId),
+      delayMs: trusted ? 0 : quotaDelayMs(retry, isAhead ? 0 : attempts, taskId),
       ...afterReset(facts, attempts, taskId),
       count: attempts + 1,
       limit: quotaWaits,

@@ -15,6 +15,7 @@ const plain: ReplayRules = {
   'requeue.sameFailureLimit': 4,
   'requeue.suppressionLimit': 2,
   'requeue.reworkDepth': 2,
+  'requeue.fruitlessCalls': 4,
   'verify.skipMissingExplicitScript': true,
 }
 const strict: ReplayRules = { ...plain, mode: 'conservative' }
@@ -39,7 +40,7 @@ const failed = (more: Partial<FailureCase['facts']> = {}, code = 'test_failure')
   isCheck: true,
   facts: {
     ...{ status: 'blocked(needs_rework)', taskId: 't-1', commands: ['npm test', 'npm run lint'] },
-    ...{ runs: [failedRun(code, 'one', 1)], past: [], hasChild: false, solvesConflict: false, depth: 0 },
+    ...{ runs: [failedRun(code, 'one', 1)], fruitless: 0, past: [], hasChild: false, solvesConflict: false, depth: 0 },
     failure: {
       ...{
         failureCode: code,

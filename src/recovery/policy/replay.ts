@@ -22,6 +22,7 @@ export interface ReplayRules extends PolicyRecovery {
   'requeue.sameFailureLimit': number
   'requeue.suppressionLimit': number
   'requeue.reworkDepth': number
+  'requeue.fruitlessCalls': number
   'verify.skipMissingExplicitScript': boolean
 }
 
@@ -92,6 +93,7 @@ const limitsOf = (rules: ReplayRules): RequeueLimits => ({
   sameFailureLimit: rules['requeue.sameFailureLimit'],
   suppressionLimit: rules['requeue.suppressionLimit'],
   reworkDepth: rules['requeue.reworkDepth'],
+  fruitlessCalls: rules['requeue.fruitlessCalls'],
 })
 
 const kindWords: Record<RequeueDecision['kind'], string> = {

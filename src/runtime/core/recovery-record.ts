@@ -3,7 +3,8 @@
  * (store-record.ts), `unstuck exec` in memory; the code that chooses and carries out recoveries knows only this interface.
  */
 import { diagnose } from '../../recovery/diagnosis.ts'
-import type { Diagnosis } from '../../recovery/types.ts'
+import type { AnyFacts, Diagnosis } from '../../recovery/types.ts'
+import { callsBefore, fruitlessCalls, type CallResult } from '../../recovery/fruitless.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
 import { nextStep, type LadderSettings, type LadderStep } from '../../recovery/ladder.ts'
 import type { Action, PastRecovery, PostCondition } from '../../recovery/playbook.ts'
@@ -48,10 +49,24 @@ export type PostConditionOutcome = { satisfied: boolean; detail: string } | unde
 export const chooseRecovery = async (
   record: OpenRecoveries,
   evidence: Evidence,
-  { policy, task }: { policy: LadderSettings; task: { id: string; runId: string } },
+  /** `calls`: what earlier calls of an agent came to, without those of the present run. */
+  {
+    policy,
+    task,
+    calls,
+  }: { policy: LadderSettings; task: { id: string; runId: string }; calls: readonly CallResult[] },
 ): Promise<RecoveryDecision> => {
   const diagnosis = diagnose(evidence)
-  return { diagnosis, step: nextStep(diagnosis, await record.history(), policy, task) }
+  const history = await record.history()
+  const { failing, command } = (diagnosis.facts as AnyFacts).feedback ?? {}
+  const now = {
+    signature: diagnosis.signature,
+    ...(failing === undefined ? {} : { failing }),
+    ...(command === undefined ? {} : { command }),
+  }
+  const ofRun = callsBefore(history.filter(({ runId }) => runId === task.runId))
+  const fruitless = fruitlessCalls([...calls, ...ofRun, now])
+  return { diagnosis, step: nextStep(diagnosis, history, policy, { ...task, fruitless }) }
 }
 
 /** Resolves every open recovery for which `observe` returns an outcome; the others stay open. */

@@ -6,6 +6,8 @@ import type { PostCondition } from '../../recovery/playbook.ts'
 import type { Queryable } from '../../store/db.ts'
 import { insertRecovery, recoveriesOf, resolveRecovery, type Recovery } from '../../store/recovery.ts'
 import { requireLease } from '../../store/run.ts'
+import { getTask } from '../../store/task.ts'
+import { callResultsOf } from './call-results.ts'
 import type { Context } from './context.ts'
 import {
   chooseRecovery,
@@ -39,15 +41,18 @@ const ofTurn = (open: ReturnType<typeof openOf>, { loop }: Run): ReturnType<type
   loop === null ? open : { ...open, history: async () => historyOfTurn(await open.history(), loop.recoveries) }
 
 /** The diagnosis of this evidence, and the next step after everything that was tried on the task. */
-export const chooseStoredRecovery = (
+export const chooseStoredRecovery = async (
   context: Pick<Context, 'policy'> & { db: Queryable },
   run: Run,
   evidence: Evidence,
-): Promise<RecoveryDecision> =>
-  chooseRecovery(ofTurn(openOf(context.db, run.taskId), run), evidence, {
+): Promise<RecoveryDecision> => {
+  const task = await getTask(context.db, run.taskId)
+  return chooseRecovery(ofTurn(openOf(context.db, run.taskId), run), evidence, {
     policy: context.policy(),
     task: { id: run.taskId, runId: run.id },
+    calls: task === undefined || run.loop !== null ? [] : await callResultsOf(context.db, task),
   })
+}
 
 /** Stores that a recovery is about to be carried out. */
 export const recordIntent = (

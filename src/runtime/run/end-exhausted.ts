@@ -18,6 +18,7 @@ import { getGoal, moveGoal } from '../../store/goal.ts'
 import { verdictOn } from '../../store/judged-run.ts'
 import { recoveriesOf, type Recovery } from '../../store/recovery.ts'
 import { moveTask } from '../../store/task.ts'
+import { collectNow } from '../agent/collected.ts'
 import { blockerEventText, questionOf, type PersonQuestion } from '../core/question.ts'
 import type { RecordedRecovery, RecoveryDecision } from '../core/recovery-record.ts'
 import { failOpenRecoveries } from '../core/store-record.ts'
@@ -180,6 +181,17 @@ const askPerson = async (
     await pauseGoal(tx, runContext, { question, text: blockerEventText(runContext, diagnosis) })
 }
 
+/** Whether the agent of this run, or of the runs whose work it continued, changed nothing. In doubt it did. */
+const leftNothing = async (runContext: RunContext, { facts }: Diagnosis): Promise<boolean> => {
+  const { changed }: AnyFacts = facts
+  if (changed !== undefined) return changed.length === 0
+  try {
+    return (await collectNow(runContext)).changes.length === 0
+  } catch {
+    return false // its workspace is gone or broken, and a snapshot may hold work
+  }
+}
+
 export const endExhausted = async (
   runContext: RunContext,
   { diagnosis, step }: RecoveryDecision,
@@ -187,9 +199,10 @@ export const endExhausted = async (
 ): Promise<void> => {
   if (step.kind !== 'exhausted') throw new Error('endExhausted needs an exhausted step')
   const { context, task } = runContext
+  const isEmpty = errorMeta.source === 'execution' && (await leftNothing(runContext, diagnosis))
   await context.db.transaction(async (tx) => {
     await failOpenRecoveries(tx, task.id, `the run failed with: ${diagnosis.evidence}`)
-    const plain = { diagnosis, step, errorMeta }
+    const plain = { diagnosis, step, errorMeta: isEmpty ? { ...errorMeta, withoutWork: true as const } : errorMeta }
     const given = { ...plain, errorMeta: withFacts(runContext, plain, await recoveriesOf(tx, task.id)) }
     await closeRun(tx, runContext, 'failed', given.errorMeta)
     if (!mayStartAgain(runContext, given)) return askPerson(tx, runContext, { ...given, reason: diagnosis.failureCode })

@@ -1,56 +1,32 @@
 /** Reads from the store what decides how a task continues after a run without a recovery left. */
-import type { ErrorMeta, Run } from '../../domain/run.ts'
+import type { ErrorMeta } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import { failureCodes } from '../../recovery/diagnosis/labels.ts'
 import type { RequeueFacts } from '../../recovery/requeue.ts'
 import { coveredPaths } from '../../recovery/requeue/covered-paths.ts'
+import { fruitlessCalls } from '../../recovery/fruitless.ts'
 import type { FailedRun } from '../../recovery/requeue/repetition.ts'
 import type { Queryable } from '../../store/db.ts'
 import { childOf, requeuesOf } from '../../store/requeue.ts'
-import { listRuns } from '../../store/run.ts'
-import { getTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
+import { callResultsOf, failedRunsOf, lineageOf, type FailedRow } from '../core/call-results.ts'
 import { liveGrantsFor } from '../core/granted-paths.ts'
-
-/** Endings that say nothing about the work. */
-export const notByWork: ReadonlySet<string> = new Set(['quota_failure', 'account_limited', 'interrupted', 'paused'])
-
-type WithReason = Run & { errorMeta: ErrorMeta }
-
-/** Runs of the present count that failed because of the work or its agent, oldest first. */
-const failedRunsOf = async (db: Queryable, { id, countFromEpoch }: Task): Promise<WithReason[]> =>
-  (await listRuns(db, { taskId: id, state: 'failed' })).filter(
-    (run): run is WithReason =>
-      run.epoch > countFromEpoch && run.errorMeta !== null && !notByWork.has(run.errorMeta.failureCode),
-  )
 
 export const comparable = ({
   taskId,
   epoch,
   errorMeta,
-}: Pick<WithReason, 'taskId' | 'epoch' | 'errorMeta'>): FailedRun => ({
+}: Pick<FailedRow, 'taskId' | 'epoch' | 'errorMeta'>): FailedRun => ({
   ...{ taskId, epoch, failureCode: errorMeta.failureCode, signature: errorMeta.signature },
   ...(errorMeta.failedCommand === undefined ? {} : { command: errorMeta.failedCommand }),
   ...(errorMeta.failing === undefined ? {} : { failing: errorMeta.failing }),
 })
 
-/** The tasks that this one continues, oldest first. A person's retry begins a new count, which earlier tasks do not belong to. */
-export const lineageOf = async (db: Queryable, task: Task): Promise<Task[]> => {
-  const lineage: Task[] = []
-  for (let at = task; at.rework !== null && at.countFromEpoch === 0;) {
-    const parent = await getTask(db, at.rework.parent)
-    if (parent === undefined || lineage.some(({ id }) => id === parent.id)) break
-    lineage.unshift(parent)
-    at = parent
-  }
-  return lineage
-}
-
 export type Failure = RequeueFacts['failure']
 
 /** `row`: category and retryability where they are known better than by the stored code. */
 export const failureOf = (
-  { failureCode, source, failedCommandSource, policyViolations = [], adjustment }: ErrorMeta,
+  { failureCode, source, failedCommandSource, policyViolations = [], adjustment, withoutWork }: ErrorMeta,
   row?: Pick<Failure, 'category' | 'retryable'>,
 ): Failure => {
   // A code that is not in the table is not retried without a person.
@@ -63,11 +39,12 @@ export const failureOf = (
     outside: policyViolations.flatMap(({ path, kind }) => (kind === 'outside' ? [path] : [])),
     never: policyViolations.flatMap(({ path, kind }) => (kind === 'outside' || kind === 'denied' ? [] : [path])),
     ...(adjustment === undefined ? {} : { adjustment }),
+    ...(withoutWork === undefined ? {} : { withoutWork }),
   }
 }
 
 /** The last run that failed because of the work or its agent. */
-export const lastFailedRun = async (db: Queryable, task: Task): Promise<WithReason | undefined> =>
+export const lastFailedRun = async (db: Queryable, task: Task): Promise<FailedRow | undefined> =>
   (await failedRunsOf(db, task)).at(-1)
 
 /** Which of the paths a task may change at present: by its own paths, or by what was granted to it meanwhile. */
@@ -96,6 +73,7 @@ export const readRequeueFacts = async (
     ...given,
     allowable: [...given.allowable, ...(await coveredNow(db, context, task, given.failure.outside))],
     ...{ taskId: task.id, commands: task.commands, runs, past: await requeuesOf(db, task.id) },
+    fruitless: fruitlessCalls(await callResultsOf(db, task)),
     solvesConflict: task.rework?.kind === 'conflict',
     ...{ hasChild: (await childOf(db, task.id)) !== undefined, depth: task.rework?.depth ?? 0 },
     ...{ limits: config.requeue, mayDropExplicit: config.verify.skipMissingExplicitScript },

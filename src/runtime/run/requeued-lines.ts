@@ -3,7 +3,7 @@ import type { Task } from '../../domain/task.ts'
 import { reviewCauses } from '../../recovery/review-requeue.ts'
 import type { Queryable } from '../../store/db.ts'
 import { givenUp, leftOut, requeuesOf } from '../../store/requeue.ts'
-import { lineageOf } from './requeue-facts.ts'
+import { lineageOf } from '../core/call-results.ts'
 
 const times = (count: number): string => (count === 1 ? 'once' : count === 2 ? 'twice' : `${count} times`)
 
