@@ -152,10 +152,19 @@ const apiResponse = (code: number, message: string): ReportedError | undefined =
   return { httpStatus: code, ...said, ...(type === undefined ? {} : { type }) }
 }
 
+/** Codex puts the cause beside `Internal error`: into `data`, as `{message}`, `{details}` or a text. */
+const causeIn = (event: JsonObject): string | undefined => {
+  const data = objectAt(event, 'data')
+  const inner = objectAt(data, 'error')
+  return [textAt(event, 'data'), textAt(data, 'message'), textAt(inner, 'message'), textAt(data, 'details')].find(
+    (text) => text !== undefined && text.trim() !== '',
+  )
+}
+
 const readError = (reading: Transcript, event: JsonObject): ParsedLine => {
   const stage = textAt(event, 'stage') ?? 'prompt'
   const code = numberAt(event, 'code')
-  const message = textAt(event, 'message') ?? 'error'
+  const message = causeIn(event) ?? textAt(event, 'message') ?? 'error'
   const type = typeOf(stage, code, event['loading'] === true)
   const ended = numberAt(event, 'agentCode') ?? textAt(event, 'agentSignal')
   const response = stage === 'prompt' && code !== undefined ? apiResponse(code, message) : undefined

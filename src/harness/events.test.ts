@@ -235,6 +235,9 @@ describe('an error that an ACP agent answers with', () => {
   })
 
   it('is none of its provider with a code of the protocol', () => {
+    const data = { message: 'unexpected status 401 Unauthorized: Missing bearer' }
+    expect(errorOf({ code: -32_603, message: 'Internal error', data })?.text).toBe(`prompt: ${data.message}`)
+    expect(errorOf({ code: -32_603, message: 'Internal error', data: 'wrong key' })?.text).toBe('prompt: wrong key')
     expect(errorOf({ code: -32_603, message: 'Internal error' })).toEqual({
       source: 'event',
       code: '-32603',

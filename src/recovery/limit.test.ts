@@ -57,6 +57,31 @@ describe('a limit', () => {
   })
 
   it.each([
+    ['API Error: 401 invalid x-api-key', 'auth'],
+    ['Please run /login · API Error: 401', 'auth'],
+    ['Unauthorized: bad token', 'auth'],
+    ['No credentials found. Run codex login', 'auth'],
+    ['prompt: unexpected status 401 Unauthorized: Missing bearer', 'auth'],
+    ['403 Forbidden: model not allowed', 'model'],
+    [
+      'API Error: 403 {"error":{"type":"permission_error","message":"Your account does not have access to model claude-opus-5"}}',
+      'model',
+    ],
+    ['unexpected status 403 Forbidden: Project `p` does not have access to model `gpt-9`', 'model'],
+    ['403 Forbidden', 'auth'],
+    ['404 tests failed', undefined],
+    ['500 passed, 3 failed', undefined],
+  ])('the words beside a status: %s', (text, kind) => {
+    for (const source of ['event', 'stderr'] as const) expect(kindOf({ source, text, type: 'no_result' })).toBe(kind)
+  })
+
+  it('a refusal that its CLI calls one of the login is about the model where the words name it', () => {
+    const text = 'Your organization does not have access to model claude-opus-5'
+    expect(kindOf({ source: 'event', type: 'authentication_failed', text })).toBe('model')
+    expect(kindOf({ source: 'event', type: 'authentication_failed', text: 'no access' })).toBe('auth')
+  })
+
+  it.each([
     'weekly rate limit',
     'out of credits',
     'insufficient balance',

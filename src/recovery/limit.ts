@@ -103,7 +103,7 @@ export const limitRules: readonly LimitRule[] = [
       /^(?:403 )?(?:Permission denied: Consumer\b|Access blocked by (?:\w+ ){0,3}policy\b)/,
       /^(?:Invalid|Incorrect|Missing|No|Expired) (?:\w[\w-]* ){0,2}(?:api[ -]?key|x-api-key|bearer token|access token)\b/i,
       /^(?:Your |The )?(?:\w[\w-]* ){0,2}api[ _-]?key (?:(?:is|was|has) )?(?:not (?:valid|found|set)|invalid|missing|expired|revoked|required)\b/i,
-      /^(?:Not logged in\b|(?:Your )?(?:OAuth token|login|access token|session) (?:has |is )?expired\b|Failed to authenticate\b|Invalid authentication\b|Please (?:log ?in|run \S+ (?:login|auth))\b)/i,
+      /^(?:Not logged in\b|(?:Your )?(?:OAuth token|login|access token|session) (?:has |is )?expired\b|Failed to authenticate\b|Invalid authentication\b|Please (?:log ?in\b|run (?:\S+ (?:login|auth)|\/login)\b)|No credentials (?:were )?found\b|Unauthorized(?:$|[:.,]))/i,
       /^(?:\w+\.){0,6}AuthenticationError\b/,
     ],
     statuses: [401, 403],
@@ -116,6 +116,8 @@ export const limitRules: readonly LimitRule[] = [
     codes: ['model_not_found', 'not_found_error'],
     sentencePatterns: [
       /^(?:The )?model:? [`'"]?[\w./:@-]+[`'"]? (?:does not exist|was not found|is not (?:found|available|supported)|not found)\b/i,
+      /^(?:\w[\w-]* ){0,3}(?:`[^`]{1,60}` )?(?:(?:does|do|did) not|doesn[’']t|don[’']t) have (?:access|permission) (?:to|for) (?:use )?(?:the )?(?:requested |specified )?model\b/i,
+      /^(?:Forbidden:? )?(?:(?:The|This|Access to (?:the )?) ?)?model (?:[`'"]?[\w./:@-]+[`'"]? )?(?:is )?(?:not (?:allowed|permitted|enabled)|denied|forbidden|restricted)\b/i,
       /^(?:models\/\S+ is not found\b|Unknown model\b|Model not found\b|No such model\b|There's an issue with the selected model\b)/i,
     ],
     meaning: environment('model_missing'),
@@ -210,11 +212,17 @@ const firstOf = <Item>(items: readonly Item[], find: (item: Item) => LimitRule |
   return undefined
 }
 
-/** By the error codes of a body first, then by sentences, then by the bare status. */
+/**
+ * By the error codes of a body first, then by sentences, then by the bare status. A refusal whose words name the model is about the
+ * model, whatever its code and status: with another model the same login works.
+ */
 const ruleIn = (line: string): LimitRule | undefined => {
   const spoken = providerMessageIn(line)
   if (spoken === undefined) return undefined
-  return firstOf(spoken.codes, byCode) ?? firstOf(spoken.texts, bySentence) ?? byStatus(spoken.httpStatus)
+  const said = firstOf(spoken.texts, bySentence)
+  const coded = firstOf(spoken.codes, byCode)
+  if (said?.kind === 'model' && coded?.kind === 'auth') return said
+  return coded ?? said ?? byStatus(spoken.httpStatus)
 }
 
 const matchLines = (failure: ReportedFailure): RuleMatch | undefined => {
@@ -232,12 +240,14 @@ const matchRule = (failure: ReportedFailure): RuleMatch | undefined => {
     ({ types, textPattern }) =>
       type !== undefined && types?.includes(type) === true && textPattern?.test(text) !== false,
   )
+  const said = typed?.kind === 'auth' ? matchLines(failure) : undefined
+  if (said?.rule.kind === 'model') return said
   if (typed !== undefined) return { rule: typed, line }
   if (!openTypes.includes(type)) return undefined
   const coded = code === undefined ? undefined : byCode(code)
   if (coded !== undefined) return { rule: coded, line }
-  const said = matchLines(failure)
-  if (said !== undefined) return said
+  const spoken = matchLines(failure)
+  if (spoken !== undefined) return spoken
   const stated = byStatus(httpStatus)
   return stated === undefined ? undefined : { rule: stated, line }
 }

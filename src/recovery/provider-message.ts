@@ -36,6 +36,9 @@ const openings: readonly RegExp[] = [
   /^[a-z]\w{0,30}(?:\.\w{1,30}){0,4} - /,
   /^(?:[a-z][\w-]{0,30} ){1,3}(?:error|failed|said|returned|responded|reported)(?: \([^()]{1,40}\))?(?:: | - )/i,
   /^(?:Get|Post) "[^"]{1,200}": /,
+  // A status before the words: they say more than it does.
+  /^(?:(?:unexpected status|error code|http(?: error)?|status(?: code)?):? )?\(?[45]\d\d\)?:? (?=["'A-Za-z])/i,
+  /^(?:Forbidden|Unauthorized|Bad Request|Not Found): /,
 ]
 
 const mostOpenings = 8
@@ -80,7 +83,7 @@ export const providerMessageIn = (line: string): ProviderMessage | undefined => 
   if (bare === '' || /^\s/.test(bare)) return undefined
   const stages = stagesOf(bare)
   const text = stages.at(-1) ?? bare
-  const own = statusIn(text)
+  const own = stages.map(statusIn).find((status) => status !== undefined)
   const said = bodyIn(text, own !== undefined)
   const stated = said === undefined ? undefined : statusField.exec(said)?.[1]
   const httpStatus = own ?? (stated === undefined ? undefined : Number(stated))
