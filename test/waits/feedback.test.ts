@@ -49,6 +49,12 @@ const cases: Record<
     driver: 'claude',
     program: `begin(); write('sum.js', prompt.includes('adds two numbers') ? 'right' : 'wrong'); put('note.md', 'n'); end()`,
   },
+  // Its provider refuses the launch that was to be told what fails.
+  'refused-feedback': {
+    driver: 'command',
+    program: `put('note.md', 'n'); if (round === 2) { console.error('Error: 529 Overloaded'); process.exit(1) }
+write('sum.js', prompt.includes('adds two numbers') ? 'right' : 'wrong')`,
+  },
   deaf: { driver: 'command', program: `write('sum.js', 'wrong')` },
   // One mended a round: five rounds, each of them progress.
   slow: {
@@ -144,6 +150,14 @@ describe('a check that fails by the work', () => {
       null,
       name === 'resumes' ? 'session-1' : null,
     ])
+  })
+
+  test('is told again in the next run where the provider refused the launch that was to hear it', async () => {
+    expect(await ended('refused-feedback')).toBe('ready')
+    const [, second = '', third = '', ...more] = promptsOf('refused-feedback')
+    expect([second, third].map((prompt) => prompt.includes('- adds two numbers'))).toEqual([true, true])
+    expect(more).toEqual([])
+    expect(third).not.toContain('take another approach')
   })
 
   test('the same failure twice is told to a new session, and then to a person', async () => {

@@ -21,6 +21,7 @@ import { buildBrief } from './brief.ts'
 import { briefContext } from './brief-context.ts'
 import type { NextLaunch } from './next-launch.ts'
 import { firstCorrections } from './first-corrections.ts'
+import { undeliveredHint } from './undelivered-hint.ts'
 import { recordCheckoutBefore } from './checkout-before.ts'
 import { ownersSearchPaths, packageVariables } from '../core/package-variables.ts'
 import { portVariables } from '../core/reserved-ports.ts'
@@ -148,11 +149,11 @@ export const withLastLaunch = (launches: Launch[], last: Launch): Launch[] => [.
 /** The fields of a launch before its shim is spawned. */
 const notStarted = { shim: null, gateOpened: false, startedAt: null, spend: null } as const
 
-const firstLaunch = (corrections: LaunchCorrections): Launch => ({
+const firstLaunch = (corrections: LaunchCorrections, hint: string | null): Launch => ({
   number: 1,
   corrections,
   resumeSession: null,
-  hint: null,
+  hint,
   ...notStarted,
 })
 
@@ -216,7 +217,9 @@ export const startLaunch = async (runContext: RunContext, abilities: DetectedCap
   await runContext.context.renewSettings?.()
   const { context, paths } = runContext
   if (lastLaunch(runContext.run) === undefined)
-    await saveProgress(runContext, { launches: [firstLaunch(await firstCorrections(runContext))] })
+    await saveProgress(runContext, {
+      launches: [firstLaunch(await firstCorrections(runContext), await undeliveredHint(runContext))],
+    })
   const launch = lastLaunch(runContext.run) as Launch
   runContext.fence = await effectiveTexts(runContext)
   context.at('launch-intended')
