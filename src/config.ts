@@ -106,6 +106,9 @@ const variables: readonly { name: string; key: string; read: (text: string) => u
   { name: 'UNSTUCK_NTFY_ANSWERS_URL', key: 'notify.ntfyAnswers', read: (text) => text },
 ]
 
+/** Names of the variables that are read into keys. */
+export const configVariables: readonly string[] = variables.map(({ name }) => name)
+
 /** `limits.runSeconds` -> {limits: {runSeconds: value}} */
 const nested = (key: string, value: unknown): Layer =>
   key.split('.').reduceRight<unknown>((inner, part) => ({ [part]: inner }), value) as Layer

@@ -1,4 +1,5 @@
 /** One handler per route: reads a view, or has the runtime make a change. HTTP itself is in app.ts. */
+import { settingVariables } from '../setting-variables.ts'
 import { eventView } from './event-view.ts'
 import { AppError, messageOf } from '../errors.ts'
 import type { Escalation } from '../domain/escalation.ts'
@@ -223,6 +224,7 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
       running: engine.running(),
       draining: engine.draining(),
       store,
+      variables: settingVariables(context.environment),
     }),
     status: async ({ query }) => statusView(context.db, query.ended, viewOptions(context)),
     inbox: async () => inboxView(context.db),

@@ -316,6 +316,11 @@ describe('configuration', () => {
       expect.stringMatching(/"no-such-program" of harness "mine" is not on the PATH/),
     ])
   })
+  test('in a variable that the running engine does not have is refused by name', async () => {
+    const env = { ...scene.environment, POLICY_RECOVERY_MODE: 'balanced', MAX: '1' }
+    const { exitCode, stderr } = await cli(['run', 'x'], { cwd: scene.root, env })
+    expect([exitCode, stderr]).toEqual([5, expect.stringMatching(/POLICY_RECOVERY_MODE.*unstuck stop/)])
+  })
   test('none of them left or changed anything', async () => {
     expect(await facts()).toEqual(before)
   })

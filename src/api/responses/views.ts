@@ -73,6 +73,8 @@ export const health = z.strictObject({
   draining: z.boolean(),
   /** `embedded`, or the database without user and password. */
   store: text,
+  /** The variables of its environment that are settings, each with a digest of its value. */
+  variables: z.record(text, text),
 })
 export type Health = z.infer<typeof health>
 const accountLimit = z.strictObject({

@@ -1,14 +1,17 @@
 /** The work of `unstuck run`: reads a goal, finds or starts the engine, and follows the goal to its end. */
-import { goalRequest, type Goal, type GoalView } from '../../api/contract.ts'
+import { goalRequest, type Goal, type GoalView, type Health } from '../../api/contract.ts'
 import { parse } from '../../api/parse.ts'
 import { loadConfig, type Config } from '../../config.ts'
+import { strictestMode } from '../../domain/judgement.ts'
 import type { PlanMode } from '../../domain/task.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import { realFiles } from '../../runtime/core/files.ts'
 import { chooseHarness } from '../../runtime/harness/harness-choice.ts'
 import { checkGoal } from '../../runtime/goal/check-goal.ts'
 import type { GoalInput } from '../../runtime/goal/goal-input.ts'
+import { settingVariables, variablesWithoutEffect } from '../../setting-variables.ts'
 import { hadStore } from '../../store/store-markers.ts'
+import { repositoryName } from '../../workspace/remote.ts'
 import type { Client } from '../engine/client.ts'
 import { connect } from '../engine/connect.ts'
 import { homeOf, type Home } from '../engine/home.ts'
@@ -76,7 +79,7 @@ export const runGoal = async (live: Live, words: string[], options: RunOptions):
     else showPlan(io, request, { home, config, harnessOf })
     return exitCodes.ok
   }
-  return submit(live, home, { request, options })
+  return submit(live, home, { request, options, config })
 }
 
 /** Lets the engine plan a goal of which nothing runs, until the planner has ended or a person interrupts the command. */
@@ -93,15 +96,46 @@ export const planOnly = async (
   return { goal, client, isInterrupted: end === undefined }
 }
 
+type Request = ReturnType<typeof goalRequestOf>
+
+/** Settings that can go with a goal instead. */
+const sendable: Readonly<Record<string, (options: Request['options'], config: Config) => Request['options']>> = {
+  JUDGE_MODE: (options, config) => ({ ...options, judge: strictestMode([config.judge.mode, options.judge ?? null]) }),
+  UNSTUCK_HARNESS: (options, config) => ({ ...options, harness: options.harness ?? config.harness.default ?? null }),
+}
+
+/**
+ * What the environment of this command sets has no effect in an engine that was started without it. What can go with the goal does, and
+ * is said; anything else is refused, because the work would be done by other rules than the person sees here.
+ */
+const withGivenVariables = async (
+  io: Io,
+  { request, client, home, config }: { request: Request; client: Client; home: Home; config: Config },
+): Promise<Request> => {
+  const { variables } = await client.get<Health>('/health')
+  const lost = variablesWithoutEffect(io.environment, variables ?? settingVariables(io.environment))
+  const others = lost.filter((name) => sendable[name] === undefined)
+  if (others.length > 0)
+    throw new AppError(
+      'ENGINE_RUNNING',
+      `${others.join(', ')} would have no effect: the running engine of ${repositoryName(home.repository)} was started with other values. Stop it with "unstuck stop" and run again, put the setting into .unstuck, or leave the variable out`,
+    )
+  for (const name of lost)
+    io.error(`${name} is sent with this goal: the running engine was started with another value\n`)
+  const options = lost.reduce((next, name) => sendable[name]?.(next, config) ?? next, request.options)
+  return { ...request, options }
+}
+
 const submit = async (
   live: Live,
   home: Home,
-  { request, options }: { request: object; options: RunOptions },
+  { request, options, config }: { request: Request; options: RunOptions; config: Config },
 ): Promise<number> => {
   const isFirst = !hadStore(home.stateDir) && home.repository.url === undefined && home.repository.commonDir !== null
   const { client } = await connect(live.io, { start: true, say: live.say })
   live.say('sending the goal to the engine')
-  const goal = await client.post<Goal>('/goals', request)
+  const given = await withGivenVariables(live.io, { request, client, home, config })
+  const goal = await client.post<Goal>('/goals', given)
   if (options.json !== true) {
     const view = await client.get<GoalView>(`/goals/${goal.id}`)
     const rules = isFirst ? ownerRuleLines(await readOwnerRules(home.repository)) : []
