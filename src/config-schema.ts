@@ -190,7 +190,7 @@ export const sections = {
     }),
     skipMissingExplicitScript: trueOrFalse.default(true).meta({
       meaning:
-        'Whether a check that the task names and that cannot run (missing script, unsupported form) may be dropped while others remain. `false`: it blocks.',
+        'Whether a check that the task names and that cannot run (missing script, unsupported form) may be dropped while others remain. `false`: the run keeps it and does not pass; the next start of its task is without it.',
       environment: 'WORKER_VERIFY_SKIP_MISSING_EXPLICIT_SCRIPT',
     }),
     timeoutSeconds: numberOfSeconds(1).default(600).meta({ meaning: 'Maximum time of one check.' }),

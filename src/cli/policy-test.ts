@@ -29,7 +29,6 @@ const rulesOf = (policy: PolicyRecovery, config: Config): ReplayRules => ({
   'requeue.suppressionLimit': config.requeue.suppressionLimit,
   'requeue.reworkDepth': config.requeue.reworkDepth,
   'requeue.fruitlessCalls': config.requeue.fruitlessCalls,
-  'verify.skipMissingExplicitScript': config.verify.skipMissingExplicitScript,
 })
 
 /** A file like `.unstuck/config.json`, not like `.unstuck/policy-recovery.json`: the two have no key in common. */

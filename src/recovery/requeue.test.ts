@@ -40,7 +40,6 @@ const factsOf = ({ code = 'test_failure', failure, limits: own, ...more }: Given
       hasChild: false,
       solvesConflict: false,
       depth: 0,
-      mayDropExplicit: true,
     },
     ...more,
     failure: {
@@ -48,7 +47,6 @@ const factsOf = ({ code = 'test_failure', failure, limits: own, ...more }: Given
       category,
       retryable,
       isOfWork: true,
-      isExplicit: true,
       violations: [],
       outside: [],
       never: [],
@@ -320,14 +318,6 @@ describe('in both states', () => {
       expect(decide({ status, code: 'verification_command_missing_script' }).kind).toBe('ask')
     },
   )
-
-  it.each(states)('%s: a check that the task names is kept where the owner forbids dropping it', (status) => {
-    const given = { status, code: 'verification_command_missing_script', failure: { adjustment: drop('npm test') } }
-    expect(decide({ ...given, mayDropExplicit: false }).kind).toBe('ask')
-    expect(decide({ ...given, failure: { ...given.failure, isExplicit: false }, mayDropExplicit: false }).kind).toBe(
-      'requeue',
-    )
-  })
 })
 
 /** Plays a task and the tasks that continue it until nothing starts any more. */

@@ -54,8 +54,6 @@ export interface RequeueFacts {
     isOfWork: boolean
     /** Its agent failed and left no change, so there is no work that a new task could continue. */
     withoutWork?: true
-    /** Whether the failed check is one that the task names. */
-    isExplicit: boolean
     /** Changed paths outside the task's rules, and among them those that a rule could allow: not denied, no secret. */
     violations: readonly string[]
     outside: readonly string[]
@@ -78,8 +76,6 @@ export interface RequeueFacts {
   /** How many tasks this one continues. */
   depth: number
   limits: RequeueLimits
-  /** Whether a check that the task names may be dropped. */
-  mayDropExplicit: boolean
 }
 
 /** `count` and `limit`: of the cause, with this requeue. `limit` -1 = none. */
@@ -161,12 +157,11 @@ const fromBlocked = (reason: string, { status }: RequeueFacts): string =>
   status === 'failed' ? reason : `${reason}_from_blocked`
 
 const adjustChecks = (facts: RequeueFacts): RequeueDecision | undefined => {
-  const { failure, commands, mayDropExplicit } = facts
+  const { failure, commands } = facts
   const reason = adjustedReasons[failure.failureCode]
-  const { adjustment, isExplicit } = failure
+  const { adjustment } = failure
   if (reason === undefined || adjustment === undefined || isSpent(facts)) return undefined
   if (countOf(facts, 'commands') >= adjustmentLimit) return undefined
-  if (adjustment.type === 'drop_command' && isExplicit && !mayDropExplicit) return undefined
   const next = adjustedCommands(commands, adjustment)
   if (next === undefined) return undefined
   return {

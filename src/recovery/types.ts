@@ -106,6 +106,8 @@ export interface CheckFacts {
 export interface UnrunnableFacts extends CheckFacts {
   /** The command cannot check anything here, and the work is not the cause. */
   droppable?: true
+  /** The run may not drop it (`verify.skipMissingExplicitScript`); the next start of its task may be without it. */
+  adjustable?: true
   /** The command cannot be run as written, and the work is not the cause; another wording may work. */
   askable?: true
   /** The rest of a chain when the failed element is dropped. */

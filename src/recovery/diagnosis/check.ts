@@ -43,8 +43,13 @@ const brokenBy = (check: ObservedCheck, evidence: string): CheckFinding => ({
 const droppable = (
   { rest, mustRun }: ObservedCheck,
   applies: boolean,
-): Pick<UnrunnableFacts, 'droppable' | 'askable' | 'rest'> =>
-  applies && mustRun !== true ? { ...{ droppable: true, askable: true }, ...(rest === undefined ? {} : { rest }) } : {}
+): Pick<UnrunnableFacts, 'droppable' | 'askable' | 'adjustable' | 'rest'> =>
+  applies
+    ? {
+        ...(mustRun === true ? { adjustable: true } : { droppable: true, askable: true }),
+        ...(rest === undefined ? {} : { rest }),
+      }
+    : {}
 
 const askable = (check: ObservedCheck, label: string): { askable?: true } =>
   check.mustRun !== true && failsAlikeOnBase(check, label) ? { askable: true } : {}

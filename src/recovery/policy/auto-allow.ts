@@ -120,6 +120,17 @@ const commandRule = (path: string, { commandPaths }: Case): string | undefined =
   return `${shownPath(path)} is needed by the command "${found.command.slice(0, 200)}" (rule ${found.pattern}).`
 }
 
+/** A path of a rule, whatever commands the task has: seed policy-recovery, "in-run auto-allow candidates" of `aggressive`. */
+const pathOfRule = (path: string, { policy, task: { title, instructions } }: Case): string | undefined => {
+  const found = policy.commandDrivenAllowedPathRules.find(({ paths }) => paths.some((rule) => coversPath(rule, path)))
+  if (found === undefined) return undefined
+  // A text that names the file or the program, and does not ask for it (that would be a build file of the task), forbids it.
+  const text = `${title}\n${instructions}`
+  const names = [baseOf(path), ...(commandNamesOf(found.pattern) ?? []).map((name) => `\`${name}\``)]
+  if (names.some((name) => text.includes(name))) return undefined
+  return `${shownPath(path)} is a path of the command rule ${found.pattern}.`
+}
+
 const infraFile = (path: string, { policy, signals }: Case): string | undefined => {
   const base = baseOf(path)
   if (!isInfraFile(base, policy)) return undefined
@@ -152,9 +163,10 @@ const sources: readonly {
   because: (path: string, given: Case) => string | undefined
 }[] = [
   { rule: 'context_file', from: 'conservative', because: contextFile },
-  { rule: 'command_rule', from: 'aggressive', because: commandRule },
+  { rule: 'command_rule', from: 'conservative', because: commandRule },
   { rule: 'infra_file', from: 'balanced', because: infraFile },
   { rule: 'root_infra', from: 'aggressive', because: rootInfra },
+  { rule: 'command_rule', from: 'aggressive', because: pathOfRule },
 ]
 
 const reaches = (mode: RecoveryMode, from: RecoveryMode): boolean =>

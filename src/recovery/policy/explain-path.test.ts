@@ -115,9 +115,10 @@ describe('which rule decides about a path', () => {
       /\.gitignore:3: \*\.cache/,
     ],
     ['a file that a command needs', 'Makefile', {}, 'allowed', 'command_rule', /"make test"/],
+    ['a path of a rule', 'go.mod', {}, 'allowed', 'command_rule', /command rule go/],
     [
-      'the same in a stricter mode',
-      'Makefile',
+      'a path of a rule in a stricter mode',
+      'go.mod',
       { policy: { ...defaultPolicyRecovery, mode: 'conservative' } },
       'asked',
       'model',

@@ -16,7 +16,6 @@ const plain: ReplayRules = {
   'requeue.suppressionLimit': 2,
   'requeue.reworkDepth': 2,
   'requeue.fruitlessCalls': 4,
-  'verify.skipMissingExplicitScript': true,
 }
 const strict: ReplayRules = { ...plain, mode: 'conservative' }
 
@@ -47,7 +46,6 @@ const failed = (more: Partial<FailureCase['facts']> = {}, code = 'test_failure')
         category: 'test',
         retryable: true,
         isOfWork: true,
-        isExplicit: true,
         violations: [],
         outside: [],
         never: [],
@@ -62,32 +60,32 @@ const changed = (found: ReturnType<typeof replay>) =>
 
 describe('stored violations with other rules', () => {
   it('names only what would be decided otherwise, with both rules and the key', () => {
-    expect(changed(replay(given([stored('Makefile'), stored('other.txt')]), plain, strict))).toEqual([
-      ['Makefile', 'command_rule', 'model', 'mode'],
+    expect(changed(replay(given([stored('go.mod'), stored('other.txt')]), plain, strict))).toEqual([
+      ['go.mod', 'command_rule', 'model', 'mode'],
     ])
   })
   it('finds nothing with the same rules', () => {
-    expect(replay(given([stored('Makefile')]), strict, strict)).toEqual({
+    expect(replay(given([stored('go.mod')]), strict, strict)).toEqual({
       ...{ paths: 1, failures: 0, checks: 0, changed: [] },
     })
   })
   it('counts a path of a task once, and the same path of another task again', () => {
-    const cases = [stored('Makefile'), stored('Makefile', { runId: 'r-2' }), stored('Makefile', { taskId: 't-2' })]
+    const cases = [stored('go.mod'), stored('go.mod', { runId: 'r-2' }), stored('go.mod', { taskId: 't-2' })]
     expect(replay(given(cases), plain, strict)).toMatchObject({
       paths: 2,
       changed: [{ taskId: 't-1' }, { taskId: 't-2' }],
     })
   })
   it.each(['secret', 'nested_repository', 'symlink_out', 'encoding'])('never allows a kind %s', (kind) => {
-    expect(changed(replay(given([stored('Makefile', { kind })]), strict, plain))).toEqual([])
+    expect(changed(replay(given([stored('go.mod', { kind })]), strict, plain))).toEqual([])
   })
   it.each<[string, Partial<ReplayRules>, string, string]>([
-    ['a denied path', { deniedPaths: ['Makefile'] }, 'denied', 'deniedPaths'],
+    ['a denied path', { deniedPaths: ['go.mod'] }, 'denied', 'deniedPaths'],
     ['no recovery', { 'policyRecovery.attempts': 0 }, 'no_attempts', 'policyRecovery.attempts'],
     ['a playbook', { 'playbooks.disabled': ['policy-allow'] }, 'playbook_disabled', 'playbooks.disabled'],
   ])('%s decides otherwise', (_title, more, rule, key) => {
-    expect(changed(replay(given([stored('Makefile')]), plain, { ...plain, ...more }))).toEqual([
-      ['Makefile', 'command_rule', rule, key],
+    expect(changed(replay(given([stored('go.mod')]), plain, { ...plain, ...more }))).toEqual([
+      ['go.mod', 'command_rule', rule, key],
     ])
   })
   it('a generated pattern leaves out a new file, and not one that the commit has', () => {
@@ -126,28 +124,6 @@ describe('stored failures with other settings', () => {
       { 'requeue.maxRetries': 1 },
       ['cooldown_retry', 'needs_rework', 'requeue.maxRetries'],
     ],
-    [
-      'a missing script that must block',
-      failed({
-        failure: {
-          ...{ failureCode: 'verification_command_missing_script', category: 'setup', retryable: false },
-          ...{
-            isOfWork: true,
-            isExplicit: true,
-            violations: [],
-            outside: [],
-            never: [],
-            adjustment: { type: 'drop_command', command: 'npm test' },
-          },
-        },
-      }),
-      { 'verify.skipMissingExplicitScript': false },
-      [
-        'verification_command_missing_script_adjusted_from_blocked',
-        'verification_command_missing_script',
-        'verify.skipMissingExplicitScript',
-      ],
-    ],
   ])('%s', (_title, entry, more, expected) => {
     const [row] = changed(replay(given([], [entry]), plain, { ...plain, ...more }))
     expect(row?.slice(1)).toEqual(expected)
@@ -155,8 +131,8 @@ describe('stored failures with other settings', () => {
 
   const violation = failed({
     failure: {
-      ...{ failureCode: 'policy_violation', category: 'policy', retryable: true, isOfWork: true, isExplicit: false },
-      ...{ violations: ['Makefile'], outside: ['Makefile'], never: [] },
+      ...{ failureCode: 'policy_violation', category: 'policy', retryable: true, isOfWork: true },
+      ...{ violations: ['go.mod'], outside: ['go.mod'], never: [] },
     },
     past: past('suppressed', 1),
   })

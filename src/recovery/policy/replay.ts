@@ -23,7 +23,6 @@ export interface ReplayRules extends PolicyRecovery {
   'requeue.suppressionLimit': number
   'requeue.reworkDepth': number
   'requeue.fruitlessCalls': number
-  'verify.skipMissingExplicitScript': boolean
 }
 
 interface CaseOf {
@@ -43,7 +42,7 @@ export interface PathCase extends CaseOf {
 
 /** A run that failed, with what was known when it was decided how its task continues. */
 export interface FailureCase extends CaseOf {
-  facts: Omit<RequeueFacts, 'limits' | 'mayDropExplicit' | 'allowable'>
+  facts: Omit<RequeueFacts, 'limits' | 'allowable'>
   /** A check failed, and not the agent or the paths. */
   isCheck: boolean
 }
@@ -110,7 +109,6 @@ const decideFailure = ({ facts, task }: FailureCase, rules: ReplayRules): Replay
   const given: RequeueFacts = {
     ...facts,
     limits: limitsOf(rules),
-    mayDropExplicit: rules['verify.skipMissingExplicitScript'],
     allowable: facts.failure.outside.filter((path) => allow(path).allowed),
   }
   const first = chooseRequeue(given)

@@ -6,7 +6,7 @@ import type { CheckAdjustment } from '../../domain/run.ts'
 import { inOrder } from '../command/order.ts'
 import type { LadderSettings } from '../ladder.ts'
 import { actionKeyOf, type Action, type PastRecovery } from '../playbook.ts'
-import type { Diagnosis } from '../types.ts'
+import type { AnyFacts, Diagnosis } from '../types.ts'
 
 const adjustmentOf = (action: Action): CheckAdjustment | undefined => {
   if (action.type === 'drop_command') {
@@ -24,9 +24,12 @@ export const plannedAdjustment = (
   { playbooks, disabled, retry }: LadderSettings,
   taskId: string,
 ): CheckAdjustment | undefined => {
+  const { adjustable }: AnyFacts = diagnosis.facts
+  const given =
+    adjustable === true ? ({ ...diagnosis, facts: { ...diagnosis.facts, droppable: true } } as Diagnosis) : diagnosis
   for (const playbook of playbooks) {
     if (!playbook.labels.includes(diagnosis.label) || disabled.includes(playbook.id)) continue
-    const action = playbook.plan(diagnosis, { attempts: 0, taskId, retry })
+    const action = playbook.plan(given, { attempts: 0, taskId, retry })
     const adjustment = action === undefined ? undefined : adjustmentOf(action)
     if (action === undefined || adjustment === undefined) continue
     if (!history.some((past) => past.actionKey === actionKeyOf(action))) return adjustment

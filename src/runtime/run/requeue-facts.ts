@@ -26,7 +26,7 @@ export type Failure = RequeueFacts['failure']
 
 /** `row`: category and retryability where they are known better than by the stored code. */
 export const failureOf = (
-  { failureCode, source, failedCommandSource, policyViolations = [], adjustment, withoutWork }: ErrorMeta,
+  { failureCode, source, policyViolations = [], adjustment, withoutWork }: ErrorMeta,
   row?: Pick<Failure, 'category' | 'retryable'>,
 ): Failure => {
   // A code that is not in the table is not retried without a person.
@@ -34,7 +34,6 @@ export const failureOf = (
   return {
     ...{ failureCode, category, retryable, ...row },
     isOfWork: source !== 'execution',
-    isExplicit: failedCommandSource === 'task',
     violations: policyViolations.map(({ path }) => path),
     outside: policyViolations.flatMap(({ path, kind }) => (kind === 'outside' ? [path] : [])),
     never: policyViolations.flatMap(({ path, kind }) => (kind === 'outside' || kind === 'denied' ? [] : [path])),
@@ -76,6 +75,6 @@ export const readRequeueFacts = async (
     fruitless: fruitlessCalls(await callResultsOf(db, task)),
     solvesConflict: task.rework?.kind === 'conflict',
     ...{ hasChild: (await childOf(db, task.id)) !== undefined, depth: task.rework?.depth ?? 0 },
-    ...{ limits: config.requeue, mayDropExplicit: config.verify.skipMissingExplicitScript },
+    limits: config.requeue,
   }
 }
