@@ -46,6 +46,13 @@ const starts = (): number => {
   const path = join(scene.traces, 'starts')
   return existsSync(path) ? readFileSync(path, 'utf8').length : 0
 }
+/** Whether the launch of the first question has printed the line with its tokens. */
+const hasTokens = (): boolean => {
+  const place = join(scene.workspace, '..', 'asks', '1')
+  return readdirSync(place, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .some(({ parentPath, name }) => readFileSync(join(parentPath, name), 'utf8').includes('"output_tokens":10'))
+}
 const promptOf = (turn: number): string => readFileSync(join(scene.traces, `prompt-${turn}`), 'utf8')
 const status = (): string => user(scene.workspace, 'status', '--porcelain', '--untracked-files=all')
 const leftRunning = (): unknown[] => processesWithEnvironment('UNSTUCK_RUN', scene.runContext.run.id)
@@ -269,6 +276,8 @@ test('a question that a crash interrupted is ended and counted once, and does no
   // What the first engine still does, without its files, is of no interest.
   const asked = ask(dead, request({ attempts: 1 })).catch(() => undefined)
   await until('its start', () => starts() === 1)
+  // Its tokens are counted below, so the line with them must be there.
+  await until('its tokens', hasTokens)
   const again = await ask(await scene.restarted(), request({ attempts: 1 }))
   expect(again).toMatchObject({ ok: false, reason: 'harness_failed', attempts: 0 })
   expect(leftRunning()).toEqual([])

@@ -5,6 +5,7 @@ import { goalEnded, isLanding } from '../../domain/goal.ts'
 import { AppError } from '../../errors.ts'
 import { sentenceOf } from '../../runtime/people/event-sentences.ts'
 import { repeatedByQuestion } from '../../runtime/people/explain.ts'
+import { verdictText } from '../../runtime/people/story-text.ts'
 import type { Client } from '../engine/client.ts'
 import { connect } from '../engine/connect.ts'
 import { followEvents } from '../engine/follow-events.ts'
@@ -17,17 +18,47 @@ import { limitWait, type LimitWait } from './limit-wait.ts'
 const pollMs = 250
 const pageSize = 500
 
-/** Steps between two results, and events that a later one repeats. `unstuck events` and `explain` show them. */
+/** Steps between two results, and events that a later one or the end repeats. `unstuck events` and `explain` show them. */
 const quietTypes = new Set([
-  ...['run.phase', 'run.launched', 'agent.registered', 'task.created', 'task.claimed'],
-  ...['merge.enqueued', 'merge.processing', 'account.limited'],
+  ...[
+    'goal.created',
+    'goal.ready',
+    'goal.done',
+    'run.phase',
+    'run.launched',
+    'run.succeeded',
+    'agent.registered',
+    'task.created',
+  ],
+  ...['task.claimed', 'task.awaiting_judge', 'verify.proof', 'system.runtime_hatch_armed'],
+  ...['merge.enqueued', 'merge.processing', 'merge.merged', 'account.limited'],
   ...repeatedByQuestion,
 ])
 
-const eventLine = (event: EventView, numbers: Map<string, number>): string => {
-  const task = event.taskId === null ? '' : ` task ${numbers.get(event.taskId) ?? '?'}:`
+/** Work that goes its way says so once, when it is done. */
+const isQuiet = ({ type, payload }: EventView): boolean => {
+  if (type === 'goal.planned') return payload['reason'] === '1 task'
+  if (type !== 'judge.review') return quietTypes.has(type)
+  const { mode, verdict, weakened } = payload
+  return mode === 'auto' && verdict === 'approve' && !(Array.isArray(weakened) && weakened.length > 0)
+}
+
+/** What the lines of a goal need to know of earlier events. */
+interface Told {
+  numbers: Map<string, number>
+  /** What the checks of the last attempt said, by task. */
+  checks: Map<string, string>
+}
+
+const textOf = (event: EventView, { checks }: Told): string => {
+  const found = event.type === 'task.done' ? checks.get(event.taskId ?? '') : undefined
+  return found === undefined ? sentenceOf(event) : `${sentenceOf(event)}: ${found}`
+}
+
+const eventLine = (event: EventView, told: Told): string => {
+  const task = event.taskId === null ? '' : ` task ${told.numbers.get(event.taskId) ?? '?'}:`
   const now = new Date()
-  return `${secondText(event.at, now)}${task} ${localTimes(safe(sentenceOf(event)), now)}`
+  return `${secondText(event.at, now)}${task} ${localTimes(safe(textOf(event, told)), now)}`
 }
 
 const needsNoFollowing = (goal: GoalView): boolean =>
@@ -160,6 +191,7 @@ export const followGoal = async (
   const { tasks } = await request<GoalView>(follower, `/goals/${id}`)
   watch(id, () => follower.client)
   const numbers = new Map(tasks.map((task) => [task.id, task.number]))
+  const told: Told = { numbers, checks: new Map() }
   let after = from
   const show = (batch: EventView[]): void => {
     after = batch.at(-1)?.seq ?? after
@@ -167,8 +199,10 @@ export const followGoal = async (
       // A task that continues another one is created while the goal runs.
       if (event.type === 'task.created' && event.taskId !== null)
         numbers.set(event.taskId, event.payload['number'] as number)
+      if (event.type === 'task.awaiting_judge' && event.taskId !== null && event.payload['trigger'] !== 'asked_again')
+        told.checks.set(event.taskId, verdictText(event.payload))
       if (json) printJson(io, event)
-      else if (!quietTypes.has(event.type)) printLine(io, eventLine(event, numbers))
+      else if (!isQuiet(event)) printLine(io, eventLine(event, told))
     }
   }
   const following = { first, goal: id, after, signal: io.signal, reconnect: () => reconnect(follower) }
