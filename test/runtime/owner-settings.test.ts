@@ -183,7 +183,12 @@ test('AC-12: a reload is logged by the names of the changed keys, without their 
   await settings.refresh()
   await settings.refresh()
   expect(await eventsSince(before)).toEqual([
-    { type: 'config.reloaded', keys: ['maxParallel', 'env', 'verify.contract.commands'] },
+    {
+      ...{ type: 'config.reloaded', keys: ['maxParallel', 'env', 'verify.contract.commands'] },
+      changes: expect.arrayContaining([
+        { key: 'maxParallel', before: expect.any(String) as string, after: expect.any(String) as string },
+      ]) as unknown,
+    },
   ])
 })
 
@@ -245,8 +250,17 @@ test('a frozen key stays as it is while it is frozen, which is reported, also wh
   await settings.refresh()
   expect(settings.config().harness.named['own']?.command).toEqual(['two'])
   expect(await eventsSince(before)).toEqual([
-    { type: 'config.reloaded', keys: ['maxParallel'], frozen: ['harness.own', 'loop.roles'] },
-    { type: 'config.reloaded', keys: ['harness.own.command', 'loop.roles.tester.model'] },
+    {
+      type: 'config.reloaded',
+      changes: expect.any(Array) as unknown,
+      keys: ['maxParallel'],
+      frozen: ['harness.own', 'loop.roles'],
+    },
+    {
+      type: 'config.reloaded',
+      changes: expect.any(Array) as unknown,
+      keys: ['harness.own.command', 'loop.roles.tester.model'],
+    },
   ])
 })
 

@@ -7,7 +7,13 @@ import type { Config } from '../../config.ts'
 import type { SettingChange } from '../../domain/config-change.ts'
 import { AppError } from '../../errors.ts'
 import type { PolicyRecovery } from '../../recovery/policy/recovery-policy.ts'
-import { configStateAt, saveConfigState, type ConfigState, type WaitingChange } from '../../store/config-state.ts'
+import {
+  configStateAt,
+  saveConfigState,
+  type ConfigState,
+  type ShownChange,
+  type WaitingChange,
+} from '../../store/config-state.ts'
 import { StaleError, type Db, type Queryable } from '../../store/db.ts'
 import { appendEvent, storeNow } from '../../store/event.ts'
 import { liveGoalIds } from '../../store/goal.ts'
@@ -17,7 +23,7 @@ import {
   createReadAll,
   defaultsOf,
   settingsDigest,
-  keysBetween,
+  changesBetween,
   narrowedFiles,
   readKept,
   widenings,
@@ -56,7 +62,7 @@ const shown = (value: unknown): string => (value === undefined ? '(none)' : JSON
 
 const shownChange =
   (redact: (text: string) => string) =>
-  ({ key, before, after }: SettingChange) => {
+  ({ key, before, after }: SettingChange): ShownChange => {
     const text = (value: unknown): string => (secretKey.test(key) ? '[redacted]' : redact(shown(value)))
     return { key, before: text(before), after: text(after) }
   }
@@ -138,9 +144,13 @@ const tellGoals = async (tx: Queryable, tell: (goalId: string | null) => Promise
   for (const goalId of live.length === 0 ? [null] : live) await tell(goalId)
 }
 
-const reloaded = async (tx: Queryable, keys: string[], frozen: string[]): Promise<void> => {
-  if (keys.length === 0 && frozen.length === 0) return
-  const payload = { keys, ...(frozen.length > 0 && { frozen }) }
+/** Only in the event: what a person confirms is shown whole. */
+const shortened = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text)
+
+const reloaded = async (tx: Queryable, changes: ShownChange[], frozen: string[]): Promise<void> => {
+  if (changes.length === 0 && frozen.length === 0) return
+  const told = changes.map(({ key, before, after }) => ({ key, before: shortened(before), after: shortened(after) }))
+  const payload = { keys: changes.map(({ key }) => key), changes: told, ...(frozen.length > 0 && { frozen }) }
   await tellGoals(tx, (goalId) => appendEvent(tx, { type: 'config.reloaded', goalId, payload }))
 }
 
@@ -173,11 +183,11 @@ const hold = async ({ held, base, read }: Compared): Promise<void> => {
   const next = narrowedFiles(base, read)
   const more = undecided(held, next, read)
   const waiting = { digest: settingsDigest(more), changes: more.map(shownChange(held.parts.redact)) }
-  const keys = keysBetween(held.accepted, next)
+  const changes = changesBetween(held.accepted, next).map(shownChange(held.parts.redact))
   const isNew = held.state.waiting?.digest !== waiting.digest
-  if (keys.length === 0 && !isNew) return
+  if (changes.length === 0 && !isNew) return
   await save(held, next, { waiting }, async (tx) => {
-    await reloaded(tx, keys, [])
+    await reloaded(tx, changes, [])
     if (!isNew) return
     const payload = { keys: more.map(({ key }) => key), digest: waiting.digest }
     await tellGoals(tx, (goalId) => appendEvent(tx, { type: 'config.waiting', goalId, payload }))
@@ -191,14 +201,14 @@ const take = async (held: Held, read: Owned, also: (tx: Queryable) => Promise<vo
   const { db, frozenKeys } = held.parts
   const { kept, frozen } = withFrozen(held.accepted, read, await frozenKeys(db, held.accepted.config))
   const granted = widenings(kept, read).map(settingsDigest)
-  const keys = keysBetween(held.accepted, kept)
+  const changes = changesBetween(held.accepted, kept).map(shownChange(held.parts.redact))
   const isReported = frozen.join() === held.frozenReported
   held.frozenReported = frozen.join()
-  const isSame = keys.length === 0 && granted.join() === held.state.granted.join()
+  const isSame = changes.length === 0 && granted.join() === held.state.granted.join()
   if (isSame && isReported && held.state.waiting === null && held.state.accepted !== '') return
   await save(held, kept, { waiting: null, granted }, async (tx) => {
     await also(tx)
-    await reloaded(tx, keys, isReported ? [] : frozen)
+    await reloaded(tx, changes, isReported ? [] : frozen)
   })
 }
 

@@ -1,5 +1,5 @@
 /** The events about what only the owner decides: the files of the configuration, and what agents tried of it. */
-import { movedRefs, payloadText, type EventTypes } from './event-text.ts'
+import { movedRefs, payloadText, type EventTypes, type Payload } from './event-text.ts'
 
 const listText = (value: unknown): string => (Array.isArray(value) ? value.map(String).join(', ') : '')
 
@@ -19,6 +19,14 @@ const changesText = ({ changes, more, notes }: Record<string, unknown>): string 
   return [...texts, ...left, ...(Array.isArray(notes) ? notes.map(String) : [])].join('; ')
 }
 
+/** Events of older versions have the keys alone. */
+const changedText = ({ keys, changes }: Payload): string =>
+  Array.isArray(changes)
+    ? (changes as { key: string; before: string; after: string }[])
+        .map(({ key, before, after }) => `${key} (${before} -> ${after})`)
+        .join(', ')
+    : listText(keys)
+
 export const ownerEvents: EventTypes = {
   'ref.moved': {
     meaning:
@@ -32,9 +40,9 @@ export const ownerEvents: EventTypes = {
   },
   'config.reloaded': {
     meaning:
-      'a change of the configuration, the policy or the verify contract was taken over; names the keys, not the values',
+      'a change of the configuration, the policy or the verify contract was taken over; with the old and the new values, without secrets',
     sentence: (p) =>
-      `changed settings apply: ${listText(p.keys)}${listText(p.frozen) === '' ? '' : `; kept until no goal in progress uses them: ${listText(p.frozen)}`}`,
+      `changed settings apply: ${changedText(p)}${listText(p.frozen) === '' ? '' : `; kept until no goal in progress uses them: ${listText(p.frozen)}`}`,
   },
   'config.rejected': {
     meaning: 'a file of the owner is not valid; the last valid settings stay in use',
