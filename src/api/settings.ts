@@ -5,6 +5,7 @@ import { basename, join } from 'node:path'
 import { readRegularTextSync } from '../platform/regular-file.ts'
 import { givenKeys, loadConfig, type Config } from '../config.ts'
 import { loadPolicyRecovery } from '../policy-recovery-file.ts'
+import { systemClock } from '../runtime/core/system-clock.ts'
 import { redactText } from '../process/redact.ts'
 import { contractFile, parseContract } from '../runtime/checks/verify-contract.ts'
 import { realFiles } from '../runtime/core/files.ts'
@@ -69,6 +70,7 @@ export const settingsOf = ({ db, stateDir, root, environment, flags }: Place): P
     couldWrite: (store, since) => couldWrite(store, host, since),
     frozenKeys: (store, inUse) => frozenKeys(store, { host, canStart }, inUse),
     redact: (text) => redactText(text, environment),
+    now: () => systemClock.elapsed(),
     given: (kept, now) =>
       givenKeys({ environment, flags }).reduce<Config>((settings, key) => {
         const path = key.split('.')

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
 import { loadConfig } from '../config.ts'
 import { loadPolicyRecovery } from '../policy-recovery-file.ts'
-import { createReadAll } from '../runtime/engine/owner-files.ts'
+import { createReadAll, type ReadFileText } from '../runtime/engine/owner-files.ts'
 import { configCheckCommand } from './config-check.ts'
 import type { Io } from './io.ts'
 
@@ -53,11 +53,12 @@ test('a pipe, a folder or a device in the place of a file is a mistake that is n
 test('of a file that became a pipe the settings in use stay, until it is a file again', () => {
   const path = join(root, '.unstuck', 'config.json')
   writeFileSync(path, '{"maxParallel":3}')
-  const readAll = createReadAll({
-    config: (readFile) => loadConfig({ root, readFile }),
-    policy: (readFile) => loadPolicyRecovery({ root, readFile }),
+  const files = {
+    config: (readFile: ReadFileText) => loadConfig({ root, readFile }),
+    policy: (readFile: ReadFileText) => loadPolicyRecovery({ root, readFile }),
     contract: () => undefined,
-  })
+  }
+  const readAll = createReadAll(files, () => 0)
   const first = readAll().read
   rmSync(path)
   execFileSync('mkfifo', [path])

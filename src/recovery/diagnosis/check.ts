@@ -40,16 +40,11 @@ const brokenBy = (check: ObservedCheck, evidence: string): CheckFinding => ({
   facts: factsOf(check),
 })
 
-const droppable = (
-  { rest, mustRun }: ObservedCheck,
-  applies: boolean,
-): Pick<UnrunnableFacts, 'droppable' | 'askable' | 'adjustable' | 'rest'> =>
-  applies
-    ? {
-        ...(mustRun === true ? { adjustable: true } : { droppable: true, askable: true }),
-        ...(rest === undefined ? {} : { rest }),
-      }
-    : {}
+const droppable = ({ rest, mustRun }: ObservedCheck, applies: boolean): Partial<UnrunnableFacts> => {
+  if (!applies) return {}
+  const may = mustRun === true ? ({ adjustable: true } as const) : ({ droppable: true, askable: true } as const)
+  return rest === undefined ? may : { ...may, rest }
+}
 
 const askable = (check: ObservedCheck, label: string): { askable?: true } =>
   check.mustRun !== true && failsAlikeOnBase(check, label) ? { askable: true } : {}

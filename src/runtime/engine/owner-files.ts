@@ -122,7 +122,7 @@ export type ReadAll = (before?: Owned) => { read: Owned; problems: string[]; abs
 const noContract: VerifyContract = {}
 
 /** Reads all files; of one that is not valid the part in use stays. */
-export const createReadAll = (files: OwnerFiles, now = (): number => performance.now()): ReadAll => {
+export const createReadAll = (files: OwnerFiles, now: () => number): ReadAll => {
   const texts = createTexts(now)
   const config = whenChanged(texts.read, files.config)
   const policy = whenChanged(texts.read, files.policy)

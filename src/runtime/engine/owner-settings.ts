@@ -54,7 +54,7 @@ export interface SettingsParts {
   /** Takes what this start of the engine sets itself (command line, environment) over into settings that were kept. */
   given: (kept: Config, now: Config) => Config
   /** Milliseconds of a clock that only goes forward. */
-  now?: () => number
+  now: () => number
 }
 
 const secretKey = /secret|token|password|passphrase|api_?key/i
