@@ -55,7 +55,7 @@ export const narrowedFiles = (before: Owned, after: Owned): Owned => ({
 export const widenings = (before: Owned, after: Owned): SettingChange[] =>
   settingChanges(flat(before), flat(after)).filter(({ direction }) => direction === 'widening')
 
-export const changesBetween = (from: Owned, to: Owned): SettingChange[] => settingChanges(flat(from), flat(to))
+export const settingsBetween = (from: Owned, to: Owned): SettingChange[] => settingChanges(flat(from), flat(to))
 
 /** How long a file that is gone keeps its settings: a branch switch and an editor that writes anew remove it for a moment. */
 export const absenceSeconds = 60

@@ -23,7 +23,7 @@ import {
   createReadAll,
   defaultsOf,
   settingsDigest,
-  changesBetween,
+  settingsBetween,
   narrowedFiles,
   readKept,
   widenings,
@@ -183,7 +183,7 @@ const hold = async ({ held, base, read }: Compared): Promise<void> => {
   const next = narrowedFiles(base, read)
   const more = undecided(held, next, read)
   const waiting = { digest: settingsDigest(more), changes: more.map(shownChange(held.parts.redact)) }
-  const changes = changesBetween(held.accepted, next).map(shownChange(held.parts.redact))
+  const changes = settingsBetween(held.accepted, next).map(shownChange(held.parts.redact))
   const isNew = held.state.waiting?.digest !== waiting.digest
   if (changes.length === 0 && !isNew) return
   await save(held, next, { waiting }, async (tx) => {
@@ -201,7 +201,7 @@ const take = async (held: Held, read: Owned, also: (tx: Queryable) => Promise<vo
   const { db, frozenKeys } = held.parts
   const { kept, frozen } = withFrozen(held.accepted, read, await frozenKeys(db, held.accepted.config))
   const granted = widenings(kept, read).map(settingsDigest)
-  const changes = changesBetween(held.accepted, kept).map(shownChange(held.parts.redact))
+  const changes = settingsBetween(held.accepted, kept).map(shownChange(held.parts.redact))
   const isReported = frozen.join() === held.frozenReported
   held.frozenReported = frozen.join()
   const isSame = changes.length === 0 && granted.join() === held.state.granted.join()
