@@ -404,6 +404,7 @@ describe('calls that bring nothing new', () => {
     ['as many as the limit', { fruitless: 4 }, 'ask'],
     ['of an agent that hangs', { fruitless: 4, code: 'timeout', status: 'failed' }, 'ask'],
     ['a machine that may recover', { fruitless: 9, code: 'environment_issue', status: 'failed' }, 'requeue'],
+    ['of a task that solves a conflict', { fruitless: 4, solvesConflict: true }, 'cancel'],
     ['without a limit', { fruitless: 9, limits: { fruitlessCalls: -1 } }, 'requeue'],
   ])('%s', (_what, given, kind) => {
     expect(decide(given).kind).toBe(kind)

@@ -235,11 +235,12 @@ const giveUpConflict = ({ solvesConflict, status, failure }: RequeueFacts): Requ
 }
 
 /** What changes with time, and paths that a rule may allow later, need no call that brings something new. */
-const askAfterFruitless = ({ fruitless, failure, limits }: RequeueFacts): RequeueDecision | undefined => {
+const endFruitless = (facts: RequeueFacts): RequeueDecision | undefined => {
+  const { fruitless, failure, limits } = facts
   const isOfCalls =
     failure.failureCode === 'timeout' || !(waitHelps.has(failure.category) || failure.category === 'policy')
-  const isSpentNow = limits.fruitlessCalls >= 0 && fruitless >= limits.fruitlessCalls
-  return isOfCalls && isSpentNow ? ask('calls_without_progress') : undefined
+  if (!isOfCalls || limits.fruitlessCalls < 0 || fruitless < limits.fruitlessCalls) return undefined
+  return giveUpConflict(facts) ?? ask('calls_without_progress')
 }
 
 /** In order: the first row that gives a decision applies. */
@@ -253,7 +254,7 @@ const rules: readonly Rule[] = [
     choose: ({ runs, limits }) =>
       sameFailures(runs) >= limits.sameFailureLimit ? ask('repeated_same_failure_signature') : undefined,
   },
-  { choose: askAfterFruitless },
+  { choose: endFruitless },
   { of: 'failed', choose: retryFailed },
   { choose: retrySetup },
   { choose: retryInPlace },

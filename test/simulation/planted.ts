@@ -680,7 +680,7 @@ export const planted: readonly Planted[] = [
         ),
       ],
       [],
-      [{ id: 'e1', kind: 'cancel-task', atMs: 13_000, pick: 1 }],
+      [{ id: 'e1', kind: 'cancel-task', atMs: 16_000, pick: 1 }],
     ),
     hooks: () =>
       rewrite("and block_reason = 'needs_rework' returning", (text) =>

@@ -227,7 +227,10 @@ test('AC-10: changes to auto_approve take effect in the next iteration', async (
   expect([ran(), launches('one')]).toEqual([1, 2])
   expect(await recoveryEvents(goal)).toContainEqual(['recovery_approved', { source: 'auto', command }])
   const [reloaded] = await scene.events(goal, 'config.reloaded')
-  expect(reloaded?.payload).toEqual({ keys: ['recovery.auto_approve'] })
+  expect(reloaded?.payload).toMatchObject({
+    keys: ['recovery.auto_approve'],
+    changes: [{ key: 'recovery.auto_approve' }],
+  })
   const log = join(scene.root, '.unstuck', 'loops', goal, 'events.jsonl')
   await scene.waitFor(
     'the log has it',

@@ -1,10 +1,12 @@
 /** The main process of the embedded server: whether it lives, how it is started, and how it is stopped. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import {
   closeSync,
   existsSync,
   openSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -12,7 +14,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readRegularTextSync } from '../../platform/regular-file.ts'
 import { AppError } from '../../errors.ts'
@@ -117,8 +119,16 @@ const failed = (what: string, places: Places, output: string): AppError => {
 
 /** Makes the data folder. It appears complete or not at all: a start that was killed in between begins anew. */
 export const initialise = ({ places, programs, account }: ServerLaunch): void => {
-  const draft = `${places.data}.new`
-  rmSync(draft, { recursive: true, force: true })
+  const drafts = `${basename(places.data)}.new`
+  for (const name of readdirSync(places.folder).filter((each) => each.startsWith(drafts))) {
+    try {
+      rmSync(join(places.folder, name), { recursive: true, force: true })
+    } catch {
+      // Its program outlived the start that was killed, and still writes there; the next start that makes one removes it.
+    }
+  }
+  // A name of its own: what such a program writes must not get into this one.
+  const draft = join(places.folder, `${drafts}-${randomBytes(4).toString('hex')}`)
   const [program = '', ...args] = startedAs(account, [
     ...[join(programs.bin, 'initdb'), '-D', draft, '-U', 'unstuck', '--pwfile', places.password],
     ...['--auth=scram-sha-256', '--locale=C', '--encoding=UTF8', '--no-instructions', '--wal-segsize=4'],
