@@ -138,15 +138,18 @@ test('a repetition in a later clone counts for no number, also when it is interr
   expect(await proposalNumbers(place.store.db)).toEqual(before)
 })
 
-test('a command for the machine is not repeated in a later clone', async () => {
+test.each([
+  ['sudo apt-get install -y libssl-dev', false],
+  ['sudo npm ci', true],
+  ['npm cache clean --force && npm ci', true],
+])('%s is repeated in a later clone: %s', async (own, isRepeated) => {
   const [run] = (await place.runs()) as [RunContext]
-  const own = 'sudo apt-get install -y libssl-dev'
   place.settings.recovery = { auto_approve: [own], cooldown_seconds: 0 }
   const proposal = await place.propose(run, proposalOf({ recovery: { ...proposalOf().recovery, command: own } }))
   await intend(run, proposal.id)
   expect(await runProposed(run, place.found)).toBe(true)
   await settled(run, passed)
-  expect([await runProposed(run, place.found), ran(run)]).toEqual([false, 1])
+  expect([await runProposed(run, place.found), ran(run)]).toEqual([isRepeated, isRepeated ? 2 : 1])
 })
 
 test('a command that runs again after a restart, and is interrupted then, is not asked about: its first outcome is known', async () => {

@@ -19,10 +19,12 @@ const keyInTask = (each: RecoveryExecution): string => `${each.taskId} ${keyOf(e
 /** In one clone the same command in the same folder runs once, no matter which task proposed it. */
 export const isSameCommand = (one: Placed, other: Placed): boolean => keyOf(one) === keyOf(other)
 
-/** It changed the machine and no file of the work, so it holds for every later clone as well. */
-const isOfMachine = ({ command, changed }: RecoveryExecution): boolean =>
-  changed.length === 0 &&
-  commandReport(command).risks.some(({ kind }) => kind === 'changes_machine' || kind === 'needs_root')
+/** Each of its parts changes the machine, and none of it a file of the work, so it holds for every later clone as well. */
+const isForMachine = ({ command, changed }: RecoveryExecution): boolean => {
+  const { parts, risks } = commandReport(command)
+  const ofMachine = new Set(risks.filter(({ kind }) => kind === 'changes_machine').map(({ part }) => part))
+  return changed.length === 0 && parts.length > 0 && parts.every((part) => ofMachine.has(part))
+}
 
 /** Only as long as the owner's lists let it run; what a person approved is approved for the task. */
 const mayRepeat = ({ config }: Pick<Context, 'config'>, { command, approvedBy }: RecoveryExecution): boolean => {
@@ -44,7 +46,7 @@ export const repeatableOf = (
   const isKnown = (each: RecoveryExecution): boolean =>
     !['started', 'unknown'].includes(last.get(keyInTask(each))?.state ?? '')
   const helped = first.filter(
-    (each) => each.effect === true && !isOfMachine(each) && isKnown(each) && mayRepeat(context, each),
+    (each) => each.effect === true && !isForMachine(each) && isKnown(each) && mayRepeat(context, each),
   )
   return [...new Map(helped.map((each) => [keyOf(each), each])).values()]
 }
