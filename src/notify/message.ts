@@ -1,5 +1,6 @@
 /** The texts of one notification in the form of each channel. */
 import type { Notification, NotificationSeverity } from '../domain/notification.ts'
+import { visibleText } from '../visible-text.ts'
 import { pressText, type Button } from './button.ts'
 import { hostOf } from './target.ts'
 
@@ -28,12 +29,13 @@ const headings: Record<Message['kind'], string> = {
 export const headingOf = ({ kind, severity }: Pick<Message, 'kind' | 'severity'>): string =>
   `${severity === 'urgent' ? 'Urgent: ' : ''}${headings[kind]}`
 
-/** Title, what is needed, and the command lines of the choices. */
-const linesOf = ({ data }: Pick<Message, 'data'>): string[] => [
-  data.title,
-  ...(data.text === '' ? [] : [data.text]),
-  ...data.choices.map(({ label, command }) => `• ${label}: ${command}`),
-]
+/** Title, what is needed, and the command lines of the choices, with hidden characters spelled. */
+const linesOf = ({ data }: Pick<Message, 'data'>): string[] =>
+  [
+    data.title,
+    ...(data.text === '' ? [] : [data.text]),
+    ...data.choices.map(({ label, command }) => `• ${label}: ${command}`),
+  ].map(visibleText)
 
 /** After the title, because the end of a long text may be cut. */
 const withLink = ([title = '', ...rest]: string[], link: string | undefined): string =>

@@ -84,7 +84,7 @@ export const approvedEnvironment = (
 ): Record<string, string> => {
   const kept = allowedEnvironment(source, extraNames, added)
   const inside = (folders: string[]): string[] => folders.map((folder) => join(workspace, folder))
-  const outside = outerFolders(kept.PATH ?? '').filter((folder) => relative(workspace, folder).startsWith('..'))
+  const outside = outerFolders(kept.PATH ?? '').filter((folder) => /^\.\.(?:\/|$)/.test(relative(workspace, folder)))
   const isPython = programs.length > 0 && programs.every((program) => python.test(program))
   const [first, last] = isPython ? [pythonFolders, packageFolders] : [[], [...packageFolders, ...pythonFolders]]
   return withPath(kept, [...inside(first), ...outside, ...inside(last)])

@@ -164,6 +164,11 @@ describe('a link to answer', () => {
     expect([body.click, body.message.split('\n')[1]]).toEqual([answerUrl, `To answer in a browser: ${answerUrl}`])
     expect(plainText(message({ data, answerUrl })).slice(0, 800)).toContain(answerUrl)
   })
+
+  test('spells characters that would hide or turn what stands there', () => {
+    const shown = plainText(message({ data: { ...message().data, text: 'run npm \u202ellatsni' } }))
+    expect(shown).toContain('run npm <U+202E>llatsni')
+  })
 })
 
 test('the desktop gets the text without markup, and a missing program is named', async () => {

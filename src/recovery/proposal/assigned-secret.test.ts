@@ -9,6 +9,7 @@ test.each<[string, string | undefined]>([
   ['npm ci --token=abc123', 'token'],
   ['deploy --password hunter2', 'password'],
   ['bash -c "GH_TOKEN=abc123 gh api"', 'GH_TOKEN'],
+  ['npm config set //registry.example.org/:_authToken=abc123', '_authToken'],
   ['NPM_TOKEN=$NPM_TOKEN npm ci', undefined],
   ['NPM_TOKEN=none npm ci', undefined],
   ['NPM_TOKEN= npm ci', undefined],

@@ -7,9 +7,9 @@ const isNoSecret = (value: string): boolean =>
   /^(?:|\$.*|none|null|dummy|fake|test|placeholder|changeme|example|true|false|yes|no|x+|\d{1,3})$/i.test(value) ||
   /^[~./]/.test(value)
 
-/** `env NAME=value`, `docker run -e NAME=value`. */
+/** `env NAME=value`, `docker run -e NAME=value`, `npm config set //host/:_authToken=value`. */
 const assignmentIn = (word: string): { name: string; value: string }[] => {
-  const [, name = '', value = ''] = /^([A-Za-z_]\w*)=(.*)$/s.exec(word) ?? []
+  const [, name = '', value = ''] = /(?:^|[/:])([A-Za-z_]\w*)=(.*)$/s.exec(word) ?? []
   return name === '' ? [] : [{ name, value }]
 }
 

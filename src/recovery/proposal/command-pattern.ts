@@ -29,8 +29,8 @@ const optionsOf = (word: string): string[] => {
 
 const isOption = (word: string): boolean => /^-./.test(word) && word !== '--'
 
-/** The options as a set, and the rest as a text. */
-const sorted = (words: readonly string[]): { options: Set<string>; rest: string } => ({
+/** The options as a set, and apart from them the rest as a text. */
+const apart = (words: readonly string[]): { options: Set<string>; rest: string } => ({
   options: new Set(words.filter(isOption).flatMap(optionsOf)),
   rest: words.filter((word) => !isOption(word)).join(' '),
 })
@@ -39,7 +39,7 @@ export const commandPatternMatcher = (pattern: string): CommandPattern => {
   const matchers = [textGlobMatcher(pattern), textGlobMatcher(`${pattern} *`)]
   const matchesText = (text: string): boolean => matchers.some((matches) => matches(text))
   const words = pattern.split(' ').filter((word) => word !== '')
-  const { options, rest } = sorted(words)
+  const { options, rest } = apart(words)
   // A glob within an option, or an escaped character, is about the text alone.
   if (options.size === 0 || /\\/.test(pattern) || words.filter(isOption).some((word) => /[*?]/.test(word)))
     return { matchesText, matchesWords: (given) => matchesText(given.join(' ')) }
@@ -48,7 +48,7 @@ export const commandPatternMatcher = (pattern: string): CommandPattern => {
     matchesText,
     matchesWords: (given) => {
       if (matchesText(given.join(' '))) return true
-      const found = sorted(given)
+      const found = apart(given)
       const hasAll = [...options].every((option) => found.options.has(option))
       return hasAll && restMatchers.some((matches) => matches(found.rest))
     },

@@ -58,7 +58,7 @@ const rules: readonly Rule[] = [
       return has(!hasWord(argv, /^(?:[^-]|--?(?:v|V|version|help)$)/) && handedOver)
     },
   ],
-  [/^(?:[gmn]?awk|busybox)$/, (argv) => has(hasWord(argv, /system\s*\(|\||getline/) && inlineCode)],
+  [/^[gmn]?awk$/, (argv) => has(hasWord(argv, /system\s*\(|\||getline/) && inlineCode)],
   [/^g?sed$/, (argv) => has(hasWord(argv, /(?:^|[;{}\d$/\s])e(?:\s|$|;)|\/[gimp\d]*e[gimp\d]*$/) && inlineCode)],
   [editors, (argv) => has((hasShort(argv, 'cSs') || hasWord(argv, /^(?:\+|--(?:cmd|eval|load))/)) && inlineCode)],
   [

@@ -1,10 +1,11 @@
 /** What only the place of a run can tell about a proposal that has the right form: the same for the file and for the tool. */
-import { isAbsolute, join, relative, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { findSecrets } from '../../recovery/policy/secret-text.ts'
 import { assignedSecretIn } from '../../recovery/proposal/assigned-secret.ts'
 import { proposedCommandOf, proposalSteps, type Proposal, type ReadProposal } from '../../recovery/proposal/proposal.ts'
 import { commandDirectory } from '../checks/check-facts.ts'
 import type { Context } from '../core/context.ts'
+import { isInside } from './observe-denial.ts'
 
 /** The rule that finds a secret in the text, also a value of the environment. */
 export const secretIn = async (
@@ -58,10 +59,9 @@ export const evidenceNotes = (
   evidence.flatMap((entry) => {
     const [, path] = /^([^\s:"'`]*[^\s:"'`/]):\d+(?::|\s|$)/.exec(entry) ?? []
     if (path === undefined || !/[./]/.test(path)) return []
-    const inside = places.filter((place) => !relative(place, resolve(place, path)).startsWith('..') || isAbsolute(path))
-    if (inside.length === 0 || (isAbsolute(path) && !places.some((place) => path.startsWith(`${place}/`))))
-      return [`its evidence ${path} lies outside of the repository`]
-    return inside.some((place) => files.existsSync(isAbsolute(path) ? path : join(place, path)))
-      ? []
-      : [`its evidence ${path} does not exist`]
+    const inside = places
+      .map((place) => ({ place, full: resolve(place, path) }))
+      .filter(({ place, full }) => isInside(full, place))
+    if (inside.length === 0) return [`its evidence ${path} lies outside of the repository`]
+    return inside.some(({ full }) => files.existsSync(full)) ? [] : [`its evidence ${path} does not exist`]
   })
