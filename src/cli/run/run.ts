@@ -82,20 +82,6 @@ export const runGoal = async (live: Live, words: string[], options: RunOptions):
   return submit(live, home, { request, options, config })
 }
 
-/** Lets the engine plan a goal of which nothing runs, until the planner has ended or a person interrupts the command. */
-export const planOnly = async (
-  live: Live,
-  words: string[],
-  options: { harness?: string },
-): Promise<{ goal: Goal; client: Client; isInterrupted: boolean }> => {
-  const { request } = await acceptedRequest(live.io, words, { ...options, allowDir: [] }, 'only')
-  const { client } = await connect(live.io, { start: true, say: live.say })
-  const goal = await client.post<Goal>('/goals', request)
-  const end = await followGoal(live, client, { id: goal.id, json: false, after: 0, noWait: false })
-  live.close()
-  return { goal, client, isInterrupted: end === undefined }
-}
-
 type Request = ReturnType<typeof goalRequestOf>
 
 /** Settings that can go with a goal instead. */
@@ -124,6 +110,21 @@ const withGivenVariables = async (
     io.error(`${name} is sent with this goal: the running engine was started with another value\n`)
   const options = lost.reduce((next, name) => sendable[name]?.(next, config) ?? next, request.options)
   return { ...request, options }
+}
+
+/** Lets the engine plan a goal of which nothing runs, until the planner has ended or a person interrupts the command. */
+export const planOnly = async (
+  live: Live,
+  words: string[],
+  options: { harness?: string },
+): Promise<{ goal: Goal; client: Client; isInterrupted: boolean }> => {
+  const { request, home, config } = await acceptedRequest(live.io, words, { ...options, allowDir: [] }, 'only')
+  const { client } = await connect(live.io, { start: true, say: live.say })
+  const given = await withGivenVariables(live.io, { request, client, home, config })
+  const goal = await client.post<Goal>('/goals', given)
+  const end = await followGoal(live, client, { id: goal.id, json: false, after: 0, noWait: false })
+  live.close()
+  return { goal, client, isInterrupted: end === undefined }
 }
 
 const submit = async (

@@ -145,7 +145,7 @@ export const createReadAll = (files: OwnerFiles, now: () => number): ReadAll => 
     }
     const absent = texts.absent()
     for (const { path } of absent.filter(({ isKept }) => isKept))
-      problems.push(`${path} is gone; its settings stay in use for ${absenceSeconds} s, and then the defaults apply`)
+      problems.push(`${path} is gone, and the defaults apply if it does not return within ${absenceSeconds} s`)
     return { read, problems, absent }
   }
 }

@@ -45,7 +45,7 @@ export const ownerEvents: EventTypes = {
       `changed settings apply: ${changedText(p)}${listText(p.frozen) === '' ? '' : `; kept until no goal in progress uses them: ${listText(p.frozen)}`}`,
   },
   'config.rejected': {
-    meaning: 'a file of the owner is not valid; the last valid settings stay in use',
+    meaning: 'a file of the owner is not valid, or has just gone; the last valid settings stay in use',
     sentence: (p) => `${payloadText(p, 'problem')}; the last valid settings stay in use`,
   },
   'config.waiting': {

@@ -78,8 +78,9 @@ const leftAgain = async (
 const checkWhatIsThere = async (runContext: RunContext, { text }: ObservedStall): Promise<PhaseResult> => {
   const last = lastLaunch(runContext.run) as Launch
   const launches = withLastLaunch(runContext.run.launches, { ...last, leftAs: text })
-  await saveProgress(runContext, { phase: 'collect', launches })
-  return 'on'
+  await saveProgress(runContext, { launches })
+  // As after a proper end: a question that it asked before goes first.
+  return endTurn(runContext)
 }
 
 const recoverTurn = async (runContext: RunContext, { reading, settled, exit }: Ended): Promise<PhaseResult> => {
