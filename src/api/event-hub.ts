@@ -161,7 +161,7 @@ const catchUp = async (db: Queryable, state: State, follower: Follower): Promise
     }
     const entries = recent.covers(follower.after)
       ? recent.since(follower.after)
-      : (await readEvents(db, { ...follower, limit: pageSize })).map(entryOf)
+      : (await readEvents(db, { ...follower, upTo: head, limit: pageSize })).map(entryOf)
     const chunk = framesFor(follower, entries)
     const last = entries.at(-1)?.event.id ?? follower.after
     follower.after = entries.length < pageSize ? Math.max(head, last) : last

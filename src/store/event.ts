@@ -84,17 +84,24 @@ export const checkoutEvents = (db: Queryable, limit: number): Promise<Pick<Store
 
 export interface EventFilter {
   after: number
+  /** Up to here no event can appear any more, as `stableUpTo` said; otherwise it is asked. */
+  upTo?: number
   limit: number
   goalId?: string | null
   taskId?: string | null
   runId?: string | null
 }
 
+/** A reader that is further behind takes the ids before these for final: no transaction lasts that long. */
+const mayBeMissing = 5000
+
 /**
- * The highest id below which no event can appear any more. Ids are assigned when a row is written, but become visible
- * when its transaction commits: a reader that saw 8 before 7 was committed would never see 7. So the highest id is
- * read first, then whether another transaction is writing. Only then can a gap still be filled; an old gap is from a
- * rollback. A reader that begins at the end begins here, not at the newest event. 0 = there is none.
+ * The highest id up to which no event can appear any more; 0 = there is none. Ids are given when a row is written, but a row is visible
+ * when its transaction commits: a reader that saw 8 before 7 was committed would never see 7. So the newest id is read first, then
+ * whether another transaction is writing. Only then can a missing id still appear, also the newest ones. What is missing before an event
+ * is final when everybody who writes now began after that event (by a second, for clocks): it is from a rollback. A reader that begins
+ * at the end begins here, not at the newest event.
+ * @param after everything up to this one is known to be final
  */
 export const stableUpTo = async (db: Queryable, after = 0): Promise<number> => {
   // A sequence that gave no number yet holds the first one it will give.
@@ -104,29 +111,32 @@ export const stableUpTo = async (db: Queryable, after = 0): Promise<number> => {
   )
   const last = given?.last ?? 0
   if (last <= after) return last
-  const writing = await firstRow(
+  const writers = await firstRow<{ since: Date | null }>(
     db,
-    // Databases that were copied from one have tables of the same number.
-    sql`select 1 from pg_locks where relation = 'event'::regclass and database = (select oid from pg_database where datname = current_database())
-      and mode = 'RowExclusiveLock' and pid <> pg_backend_pid() limit 1`,
+    // Databases that were copied from one have tables of the same number. Of another role's transaction the time is not told.
+    sql`select min(coalesce(xact_start, '-infinity')) as since from pg_locks left join pg_stat_activity using (pid)
+      where relation = 'event'::regclass and database = (select oid from pg_database where datname = current_database())
+      and mode = 'RowExclusiveLock' and pid <> pg_backend_pid() having count(*) > 0`,
   )
-  if (writing === undefined) return last
-  const hole = await firstRow<{ before: number | null }>(
+  if (writers === undefined) return last
+  const from = Math.max(after, last - mayBeMissing)
+  const found = await firstRow<{ upTo: number }>(
     db,
-    sql`select min(before)::float8 as before from (
-      select id, at, lag(id) over (order by id) as before from event where id > ${last - 1000}
-    ) as newest where id > before + 1 and at > unstuck_now() - interval '5 seconds'`,
+    sql`select coalesce(min(before) filter (where id > before + 1 and at > ${writers.since}::timestamptz - interval '1 second'), max(id), ${from})::float8
+      as "upTo" from (
+        select id, at, lag(id, 1, ${from}::bigint) over (order by id) as before from event where id > ${from} and id <= ${last}
+      ) as newest`,
   )
-  return hole?.before ?? last
+  return found?.upTo ?? from
 }
 
 /** Events in the order of their ids; a reader continues after the last one. */
 export const readEvents = async (db: Queryable, filter: EventFilter): Promise<StoredEvent[]> => {
-  const stable = await stableUpTo(db, filter.after)
-  if (stable <= filter.after) return []
+  const upTo = filter.upTo ?? (await stableUpTo(db, filter.after))
+  if (upTo <= filter.after) return []
   const rows = await db.query<object>(sql`
     select * from event
-    where id > ${filter.after} and id <= ${stable}
+    where id > ${filter.after} and id <= ${upTo}
       and (${filter.goalId ?? null}::text is null or goal_id = ${filter.goalId ?? null})
       and (${filter.taskId ?? null}::text is null or task_id = ${filter.taskId ?? null})
       and (${filter.runId ?? null}::text is null or run_id = ${filter.runId ?? null})

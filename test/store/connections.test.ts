@@ -7,7 +7,7 @@ import { idleAgents, listAgents } from '../../src/store/agent.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { mustSucceed, firstRow, isStoreTrouble, sql, type Db, type Queryable } from '../../src/store/db.ts'
 import { getEngine, moveEngine, registerEngine } from '../../src/store/engine.ts'
-import { appendEvent, readEvents } from '../../src/store/event.ts'
+import { appendEvent, readEvents, stableUpTo } from '../../src/store/event.ts'
 import { migrate, migrations } from '../../src/store/migrate.ts'
 import { openPostgres, type PostgresOptions } from '../../src/store/postgres.ts'
 import { parseDatabaseUrl } from '../../src/store/postgres-location.ts'
@@ -144,6 +144,56 @@ describe('a store on a server', () => {
     await appendEvent(other, { type: 'goal.done' })
     expect(await types(cursor + 2)).toEqual([[cursor + 4, 'goal.done']])
     await Promise.all([db.close(), other.close()])
+  })
+
+  it('who begins at the end begins before what is written but not committed, be it the newest or all there is', async () => {
+    const id = freshId()
+    const [db, other, third] = [await openMigrated(id), await openIn(id), await openIn(id)]
+    const late = (work: () => Promise<void>): Promise<void> =>
+      db.transaction(async (tx) => {
+        await appendEvent(tx, { type: 'goal.created' })
+        await work()
+      })
+    await late(async () => expect(await stableUpTo(other)).toBe(0))
+    const end = await stableUpTo(other)
+    await late(async () => {
+      expect([await stableUpTo(other), await stableUpTo(other, end)]).toEqual([end, end])
+      // A second one, after the newest id was read and before the events are.
+      await third.transaction(async (tx) => {
+        await appendEvent(tx, { type: 'task.created' })
+        expect(await stableUpTo(other)).toBe(end)
+      })
+      expect(await stableUpTo(other)).toBe(end)
+    })
+    expect((await readEvents(other, { after: end, limit: 10 })).map(({ type }) => type)).toEqual([
+      'goal.created',
+      'task.created',
+    ])
+    await Promise.all([db, other, third].map((store) => store.close()))
+  })
+
+  it('what a rollback left long ago holds nobody up while another transaction writes', async () => {
+    const id = freshId()
+    const [db, other] = [await openMigrated(id), await openIn(id)]
+    const abandon = (): Promise<unknown> =>
+      other
+        .transaction(async (tx) => appendEvent(tx, { type: 'lost' }).then(() => Promise.reject(new Error())))
+        .catch(() => undefined)
+    await abandon()
+    await appendEvent(other, { type: 'long ago' })
+    await other.query(sql`update event set at = at - interval '1 minute'`)
+    const end = await stableUpTo(other)
+    await db.transaction(async (tx) => {
+      await appendEvent(tx, { type: 'late' })
+      await appendEvent(other, { type: 'later' })
+      expect(await stableUpTo(other)).toBe(end)
+    })
+    expect((await readEvents(other, { after: 0, limit: 10 })).map(({ type }) => type)).toEqual([
+      'long ago',
+      'late',
+      'later',
+    ])
+    await Promise.all([db, other].map((store) => store.close()))
   })
 
   it('one engine leads; the next one gets the lead when the first has gone, or lost its session', async () => {
