@@ -14,6 +14,9 @@ export interface PolicyWithSources {
   settings: PolicySetting[]
 }
 
+/** The source of a default. */
+export const builtIn = 'built-in'
+
 const settingKeys = Object.keys(defaultPolicyRecovery) as (keyof PolicyRecovery)[]
 
 type Layer = Partial<Record<string, unknown>>
@@ -24,7 +27,7 @@ const layerOf = (text: string | undefined): Layer =>
 
 /** A layer that sets the value replaces what is below; a list is added to it, except where the rules below are dropped. */
 const sourcesOf = (key: keyof PolicyRecovery, layers: readonly { name: string; layer: Layer }[]): string[] => {
-  const found = ['built-in']
+  const found = [builtIn]
   for (const { name, layer } of layers) {
     const replaces =
       key === 'mode'

@@ -61,7 +61,10 @@ const Details = ({ run }: { run: Run }) => (
         ['Session', run.sessionId === null ? null : <SafeText key="session" text={run.sessionId} />],
         ['Base', run.baseCommit === null ? null : <code key="base">{run.baseCommit.slice(0, 12)}</code>],
         ['Commit', run.commit === null ? null : <code key="commit">{run.commit.slice(0, 12)}</code>],
-        ['Judged', run.judgedAt === null ? null : new Date(run.judgedAt).toLocaleString()],
+        [
+          'Judged',
+          run.judgedAt === null ? null : new Date(run.judgedAt).toLocaleString(undefined, { hourCycle: 'h23' }),
+        ],
       ]}
     />
   </Section>

@@ -56,13 +56,18 @@ const useServerTime = (clock: ServerClock): number => {
 
 /** `status` of the task says what happens at that time. */
 export const Countdown = ({ at, status, clock }: { at: string; status: string; clock: ServerClock }) => (
-  <time role="timer" className="badge wait" dateTime={at} title={new Date(at).toLocaleString()}>
+  <time
+    role="timer"
+    className="badge wait"
+    dateTime={at}
+    title={new Date(at).toLocaleString(undefined, { hourCycle: 'h23' })}
+  >
     {countdownText(at, useServerTime(clock), status === 'blocked(issue_linking)' ? 'question' : 'retry')}
   </time>
 )
 
 export const Ago = ({ at, clock }: { at: string; clock: ServerClock }) => (
-  <time dateTime={at} title={new Date(at).toLocaleString()}>
+  <time dateTime={at} title={new Date(at).toLocaleString(undefined, { hourCycle: 'h23' })}>
     {agoText(at, useServerTime(clock))}
   </time>
 )

@@ -39,7 +39,7 @@ const Attempts = ({ task }: { task: Card['task'] }) => (
         run {task.run.number}
       </a>
     )}
-    <span>{task.recoveries === 0 ? 'no recoveries' : plural(task.recoveries, 'recovery', 'recoveries')}</span>
+    {task.recoveries > 0 && <span>{plural(task.recoveries, 'recovery', 'recoveries')}</span>}
   </p>
 )
 

@@ -16,7 +16,7 @@ export const History = ({ id }: { id: string }) => {
           // oxlint-disable-next-line react/no-array-index-key -- the history only grows at its end
           <li key={index}>
             <time dateTime={line.at} className="quiet">
-              {new Date(line.at).toLocaleTimeString()}
+              {new Date(line.at).toLocaleTimeString(undefined, { hourCycle: 'h23' })}
             </time>{' '}
             <SafeText text={line.text} />
           </li>

@@ -1,18 +1,27 @@
 /** The recoveries of a task: for each the evidence, the action, its success criterion, the observation, and the cost. */
 import type { Recovery, Run } from '../../src/api/contract.ts'
 import type { ServerClock } from '../logic/clock.ts'
-import { costText, parametersOf } from '../logic/cost.ts'
+import { conditionText, costText, parametersOf } from '../logic/cost.ts'
 import { linkTo } from '../logic/route.ts'
 import { words } from '../logic/text.ts'
 import { Ago, Badge, TextBlock, Facts, SafeText } from './basics.tsx'
 
+const longPart = 80
+
 const Parts = ({ value }: { value: Record<string, unknown> }) => (
   <>
-    {parametersOf(value).map(([name, part]) => (
-      <span key={name} className="part">
-        {name}: <SafeText text={part} />
-      </span>
-    ))}
+    {parametersOf(value).map(([name, part]) =>
+      part.length > longPart ? (
+        <details key={name} className="part">
+          <summary>{name}</summary>
+          <SafeText text={part} />
+        </details>
+      ) : (
+        <span key={name} className="part">
+          {name}: <SafeText text={part} />
+        </span>
+      ),
+    )}
   </>
 )
 
@@ -35,7 +44,7 @@ const Account = ({ recovery, runs }: Omit<EntryProps, 'clock'>) => (
       [
         'Succeeds when',
         <span key="post">
-          {words(recovery.postCondition.type)} <Parts value={recovery.postCondition} />
+          <SafeText text={conditionText(recovery.postCondition)} />
         </span>,
       ],
       ['Observed', recovery.detail === '' ? 'nothing yet' : <SafeText key="detail" text={recovery.detail} />],

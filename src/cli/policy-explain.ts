@@ -4,7 +4,7 @@ import { isAbsolute, relative } from 'node:path'
 import type { Grant, GrantList, LearnedPath, TaskView } from '../api/contract.ts'
 import { loadConfig, type Config } from '../config.ts'
 import { AppError, exitCodes } from '../errors.ts'
-import { loadWithSources, type PolicySetting } from '../policy-recovery-sources.ts'
+import { builtIn, loadWithSources, type PolicySetting } from '../policy-recovery-sources.ts'
 import type { PathTask } from '../recovery/policy/auto-allow.ts'
 import { explainPath } from '../recovery/policy/explain-path.ts'
 import type { GeneratedRule, GrantFact, PathAnswer, PathDecision, PathFacts } from '../recovery/policy/path-question.ts'
@@ -171,8 +171,12 @@ const print = (
     printLine(io, 'No task is named, so its paths and commands are not considered: --task <id> judges for one.')
   printLine(io, 'Checked in this order:')
   for (const { question, decides } of answer.steps) printLine(io, `  ${question} ${decides ? 'This decides.' : 'No.'}`)
-  printLine(io, `Mode: ${rest.mode}. Where the rules come from:`)
-  for (const setting of rest.settings) printLine(io, settingLine(setting))
+  const changed = rest.settings.filter(({ from }) => !(from.length === 1 && from[0] === builtIn))
+  printLine(
+    io,
+    `Mode: ${rest.mode}. ${changed.length === 0 ? 'Every rule is a default.' : 'Rules that are no defaults come from:'}`,
+  )
+  for (const setting of changed) printLine(io, settingLine(setting))
 }
 
 export const policyExplainCommand = async (

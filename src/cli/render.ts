@@ -72,7 +72,9 @@ export const taskLine = (
   const isInterrupted = isEngineGone && task.status === 'running'
   const step = isInterrupted ? 'it goes on when an engine runs' : stepText(task, now)
   const { outcome = null, proof = null, notes = [] } = (task.status === 'done' ? task.run : null) ?? {}
-  const status = isInterrupted ? leftAtWork : task.status
+  // Nobody cancelled it, and an answer brings it back.
+  const isStuck = task.status === 'cancelled' && task.nextStep?.owner === 'person'
+  const status = isInterrupted ? leftAtWork : isStuck ? 'given up' : task.status
   // Nothing was achieved that would deserve the colour of success.
   const painted = (proof === nothingToDo ? status : statusText(paint, status)).padEnd(26)
   const shown = `${shownOutcome(outcome, proof)}${notes.map((text) => `\n      ${paint.dim(`note: ${safe(text)}`)}`).join('')}`

@@ -52,6 +52,14 @@ test.each([
   expect(causeIn(output, tests)).toMatch(cause)
 })
 
+test('a finding with its place is the cause, not the banner of the tool or the name of the test', () => {
+  const standard =
+    "  /w/index.js:84:7: 'split' is defined but never used. (no-unused-vars)\nstandard: Use JavaScript Standard Style\n"
+  expect(causeIn(standard)).toContain("84:7: 'split' is defined")
+  expect(causeIn('--- FAIL: TestAdd (0.00s)\n    add_test.go:9: got 3, want 4\nFAIL\n', ['TestAdd'])).toContain('got 3')
+  expect(causeIn('src/a.py:3:1: F401 `os` imported but unused\nFound 1 error.\n')).toContain('F401')
+})
+
 test('a summary alone tells no cause', () => {
   expect(causeIn('Tests  1 failed | 1 passed (2)\nERROR: Coverage for lines (40%) does not meet 80%\n')).toBeUndefined()
 })

@@ -16,6 +16,8 @@ const telling: readonly RegExp[] = [
   /^\s*(?:# |✖|×|✗|✘|●|>)?\s*(?:Uncaught )?(?:[A-Z][\w.]*)?(?:Error|Exception|Failure|Panic)\b(?: ?\[\w+\])?: \S/,
   /^E\s{2,}\S|panicked at|^panic: |^error(?:\[\w+\])?: |: error(?: \w+)?: /,
   /\b(?:expected|expect)\b.*\b(?:to|but|received|got|equal)\b|\bassert(?:ion)?\b.*\bfailed\b/i,
+  // A finding of a linter or the message of a test, with its place.
+  /^\s*(?:[\w.@-]*\/)*[\w.@-]+\.\w+:\d+(?::\d+)?:? +\S/,
   /\b(?:cannot|could not|not found|undefined|unknown|invalid|missing|unexpected)\b/i,
   /error|fail|fatal/i,
 ]

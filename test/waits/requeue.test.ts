@@ -128,7 +128,7 @@ test('a chain that reached its depth is one question about the goal, and a retry
   ])
   expect(asked.tasks.map(({ nextStep }) => nextStep?.text)).toEqual([
     'task 2 continues its work',
-    `given up; your answer is needed: unstuck answer ${goal}`,
+    `your answer is needed: unstuck answer ${goal}`,
   ])
   const reasons = (await scene.events(goal, 'task.recovery_escalated')).map(({ payload }) => payload['reason'])
   expect(reasons).toEqual(['rework_chain_max_depth_reached'])

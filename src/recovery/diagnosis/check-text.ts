@@ -1,4 +1,5 @@
 /** How a failed check is told: its command, how it ended, the line that may name the cause, and the result on the base commit. */
+import { causeIn } from '../cause.ts'
 import type { ObservedCheck } from '../evidence.ts'
 import { isFooter, isWarning, stripColours } from './output-lines.ts'
 
@@ -15,6 +16,12 @@ export const lastLine = (check: ObservedCheck): string => {
     .filter((line) => line.trim() !== '')
   const last = lines.findLast((line) => !frame.test(line) && !isFooter(line) && !isWarning(line)) ?? lines.at(-1)
   return (last ?? '').slice(0, 300)
+}
+
+/** The line that names the cause where the output has one; a tool may end with a banner. */
+export const tellingLine = (check: ObservedCheck): string => {
+  const tests = check.failing?.areTests === true ? check.failing.items : []
+  return causeIn([check.stdout, check.stderr].join('\n'), tests) ?? lastLine(check)
 }
 
 export const statusText = (check: ObservedCheck): string =>

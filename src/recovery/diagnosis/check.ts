@@ -17,7 +17,7 @@ import { classify, type Classification } from './classify.ts'
 import { testCauseOf } from './test-cause.ts'
 import { concernsWork, isNoCheck, isRedAsBefore } from './unchanged-failure.ts'
 import { outputLines } from './output-lines.ts'
-import { cannotRun, compared, statusText, isCannotRun, lastLine, failureText } from './check-text.ts'
+import { cannotRun, compared, statusText, isCannotRun, failureText, tellingLine } from './check-text.ts'
 
 const verification = { rung: 4 } as const
 
@@ -233,7 +233,7 @@ const readOutput = (check: ObservedCheck): CheckFinding => {
   const { seen, fault, machine } = probed(check, label)
   if (fault === 'environment' && outages.has(label)) return { seen, ...outage(check, found, machine) }
   if (fault === 'work' || isClaim(label) || isUnproven(check, label))
-    return { ...brokenBy(check, ended(check, label, label === 'unknown' ? lastLine(check) : found.evidence)), seen }
+    return { ...brokenBy(check, ended(check, label, label === 'unknown' ? tellingLine(check) : found.evidence)), seen }
   return { seen, ...named(check, label, found, machine) }
 }
 

@@ -5,6 +5,7 @@
 import type { EscalationKind } from '../../domain/escalation.ts'
 import { isGivenBack, type TakenOver, type Task } from '../../domain/task.ts'
 import { nextReviewLines, subjectText, type TaskReview } from '../../domain/task-review.ts'
+import { secretRuleFor } from '../../recovery/policy/secrets.ts'
 import { leftRunningAdvice, leftRunningLabel } from '../../recovery/left-running.ts'
 import type { AnyFacts, Diagnosis, DiagnosisLabel } from '../../recovery/types.ts'
 import type { WhenExhausted } from '../../recovery/playbook.ts'
@@ -124,6 +125,17 @@ const isPreparation = ({ label }: Diagnosis): boolean =>
 /** The iterations of a loop are over, or repeat themselves. */
 const isLoopEnd = ({ label }: Diagnosis): boolean => label === 'loop_stuck' || label === 'loop_limit'
 
+/** A secret is refused by its name, whatever the allowed paths are. */
+const violationText = (paths: readonly string[]): string => {
+  const secrets = paths.filter((path) => secretRuleFor(path) !== undefined)
+  const others = paths.filter((path) => !secrets.includes(path))
+  const kept = secrets.length === 1 ? 'a secret by its name' : 'secrets by their names'
+  return [
+    ...(others.length === 0 ? [] : [`changed ${others.join(', ')}, which its allowed paths do not cover`]),
+    ...(secrets.length === 0 ? [] : [`wrote ${secrets.join(', ')}, ${kept}; secrets never land`]),
+  ].join(', and ')
+}
+
 /** The task, and what stopped it, in one sentence. */
 const happenedText = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: boolean): string => {
   const { task, driver } = runContext
@@ -134,8 +146,7 @@ const happenedText = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: b
   if (machine !== undefined) return machineProblemText(task, machine)
   if (filters !== undefined)
     return `${about} changed ${(paths ?? []).join(', ')}; git stores such files through the filter ${filters.join(', ')}, which may not run here, so they would be stored as they are`
-  if (label === 'policy_violation')
-    return `${about} changed ${(paths ?? []).join(', ')}, which its allowed paths do not cover`
+  if (label === 'policy_violation') return `${about} ${violationText(paths ?? [])}`
   if (isPreparation(diagnosis)) return `${about} did not start: ${evidence}`
   if (label === leftRunningLabel) return `${about} cannot be checked: ${evidence}`
   const provider = providerProblem(runContext, diagnosis)

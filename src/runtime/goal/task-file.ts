@@ -21,7 +21,7 @@ const directory = z
   .startsWith('/', { error: 'allowed: an absolute folder' })
   .refine(noNul, { error: 'allowed: an absolute folder' })
 
-const idText = 'a short text without white space or commas'
+const idText = 'the id of a task, a short text without white space or commas, such as "a"'
 const id = lineField(idText, 64).regex(/^[^\s,]+$/, { error: `allowed: ${idText}` })
 
 const judge = z

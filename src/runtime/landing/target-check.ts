@@ -116,7 +116,11 @@ const checkTarget = async (context: Context, goal: Goal, target: TargetCheck): P
   const parts = all.filter(({ entry }) => entry.revertedCommit === null)
   const checked = { context, goal, target, parts }
   const commands = await commandsOf(checked)
-  if (commands.length === 0) return store(checked, { state: 'unknown', detail: 'no check is known' })
+  if (commands.length === 0)
+    return store(checked, {
+      state: 'unknown',
+      detail: `${goal.targetBranch} was not checked: this repository names no check`,
+    })
   const result = await runOn(checked, target.commit, commands)
   if (result.kind === 'stopped') return
   if (result.kind === 'not ready')

@@ -1,5 +1,6 @@
 /** A person has a goal land: `unstuck land`. */
 import type { Goal } from '../../domain/goal.ts'
+import type { Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
@@ -22,6 +23,17 @@ const landableTasks = async (db: Queryable, goalId: string): Promise<number> => 
   return (await listTasks(db, goalId)).filter(({ id, status }) => status === 'done' && merged.has(id)).length
 }
 
+/** Why the goal does not land as a whole, and where to look. */
+const notReadyText = (goal: Goal, tasks: readonly Task[]): string => {
+  const work = tasks.filter(({ supersededBy }) => supersededBy === null)
+  const open = work.filter(({ status }) => status !== 'done').length
+  const state = goal.state.replaceAll('_', ' ')
+  if (!unfinished.has(goal.state) || open === 0)
+    return `goal ${goal.id} is ${state}, and only a goal whose tasks are all done can land; "unstuck status" shows what it waits for`
+  const look = goal.state === 'awaiting_human' ? '"unstuck inbox" has your questions' : '"unstuck status" shows why'
+  return `${open} of the ${work.length} tasks of goal ${goal.id} ${open === 1 ? 'is' : 'are'} not done; ${look}`
+}
+
 const requireLandable = async (tx: Queryable, goal: Goal, done: boolean): Promise<void> => {
   if (goal.state === 'ready') return
   const finished = unfinished.has(goal.state) && goal.repoMode !== 'direct' ? await landableTasks(tx, goal.id) : 0
@@ -33,8 +45,8 @@ const requireLandable = async (tx: Queryable, goal: Goal, done: boolean): Promis
   throw new AppError(
     'ILLEGAL',
     done
-      ? `goal ${goal.id} is ${goal.state}, and no work of it is done that could land; "unstuck status" shows what it waits for`
-      : `goal ${goal.id} is ${goal.state}, and only a ready goal can land as a whole; "unstuck status" shows what it waits for${way}`,
+      ? `goal ${goal.id} is ${goal.state.replaceAll('_', ' ')}, and no work of it is done that could land; "unstuck status" shows what it waits for`
+      : `${notReadyText(goal, await listTasks(tx, goal.id))}${way}`,
   )
 }
 

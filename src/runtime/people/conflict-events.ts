@@ -10,7 +10,7 @@ export const conflictEvents: EventTypes = {
   'judge.mainline_recreate_task_created': {
     meaning: 'the task that was to solve the conflict ended without a result; the work is done again on the newer base',
     sentence: (p) =>
-      `the conflict was not solved, so the task is done again on the newer base, with its earlier work as a diff: ${payloadText(p, 'evidence')}`,
+      `nobody solved the conflict, so the task is done again on the newer base: ${payloadText(p, 'evidence')}`,
   },
   'goal.target_checked': {
     meaning: "the checks of the user's branch ran once after a goal had landed on it",

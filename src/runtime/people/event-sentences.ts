@@ -12,6 +12,7 @@ import { conflictEvents } from './conflict-events.ts'
 import { queueEvents } from './queue-events.ts'
 import { reworkEvents } from './rework-events.ts'
 import {
+  baselineText,
   cancelledText,
   actionName,
   answerText,
@@ -170,7 +171,7 @@ export const eventTypes: EventTypes = {
   'ask.failed': {
     meaning: 'a question to an agent CLI has no answer that counts; what asked it continues without one',
     sentence: (p) =>
-      `${payloadText(p, 'harness')} was asked about ${payloadText(p, 'purpose')}, without an answer that counts: ${payloadText(p, 'detail')}`,
+      `${payloadText(p, 'harness')} gave no usable answer about ${payloadText(p, 'purpose')}: ${payloadText(p, 'detail')}`,
     technical: (p) => `${payloadText(p, 'reason')}, ${askedText(p)}`,
   },
   'recovery.started': {
@@ -203,8 +204,7 @@ export const eventTypes: EventTypes = {
   },
   'verify.baseline': {
     meaning: 'a failed check was compared with the base commit',
-    sentence: (p) =>
-      `${payloadText(p, 'command')} failed (${payloadText(p, 'failing')}): ${payloadText(p, 'detail').replace(` (${payloadText(p, 'failing')})`, ', for the same reason')}; ${p.blocks === true ? 'this blocks the work' : 'this is listed and does not block the work'}`,
+    sentence: baselineText,
   },
   'verify.probed': {
     meaning: 'after a failed check, probes inspected the machine and the installed packages',

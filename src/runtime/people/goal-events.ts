@@ -58,7 +58,7 @@ export const goalEvents: EventTypes = {
   'goal.rebased': {
     meaning: 'the goal branch was rebased onto the tip of its target',
     sentence: (p) =>
-      `the goal branch was rebased onto ${payloadText(p, 'onto').slice(0, 12)}: ${counted(p, 'commits', 'commit')}${p.leftOut === 0 ? '' : `, ${payloadText(p, 'leftOut')} left out because their tasks are done again`}`,
+      `the goal branch now starts at ${payloadText(p, 'onto').slice(0, 12)}, the tip of its target${p.leftOut === 0 ? ` (${counted(p, 'commits', 'commit')})` : `; ${counted(p, 'leftOut', 'task')} of it start again there`}`,
   },
   'goal.reverified': {
     meaning: 'the checks of a rebased goal ran again',

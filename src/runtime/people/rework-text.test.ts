@@ -1,7 +1,7 @@
 /** What a person reads about a task whose work did not pass and that continues by itself. */
 import { expect, it } from 'vitest'
 import { notLanding } from '../../domain/goal.ts'
-import { cancelledText, requeuedText, retriedText } from './story-text.ts'
+import { baselineText, cancelledText, requeuedText, retriedText } from './story-text.ts'
 import { waitingOn, type TaskFacts } from './waiting-on.ts'
 
 const at = new Date('2026-01-01T00:02:00Z')
@@ -47,12 +47,39 @@ it('a task that another one continues names that one', () => {
   expect(waits({ status: 'cancelled', supersededBy: null }, [child])?.text).toBe('ended')
 })
 
+it('a task that ended with one that it needs names that one, and how both come back', () => {
+  const needed = { id: 't-4', number: 4, status: 'cancelled' }
+  const text = waits({ status: 'cancelled', supersededBy: null, dependsOn: ['t-4'] }, [needed])?.text
+  expect(text).toContain('task 4')
+  expect(text).toContain('unstuck retry t-4')
+})
+
+it('what a person asked for is told as that', () => {
+  const child = {
+    id: 't-4',
+    number: 4,
+    status: 'queued',
+    title: 'x',
+    rework: { parent: 't-1', because: 'root objects: name it b.js' },
+  }
+  const text = waits({ retry: null }, [child])?.text
+  expect(text).toContain('root asked: "name it b.js"; task 4')
+})
+
+it('a failed check is told once, with what it is on the base commit', () => {
+  const failed = { command: 'npm test', failing: 'sh: 1: standard: not found', blocks: true }
+  const same = baselineText({ ...failed, detail: 'nor can it run on the base commit (sh: 1: standard: not found)' })
+  expect(same.split('standard: not found')).toHaveLength(2)
+  const since = baselineText({ ...failed, failing: 'a > b', detail: 'it passes on the base commit' })
+  expect(since).toBe('npm test fails since this work: a > b')
+})
+
 it('a task that was given up names the question of its goal', () => {
   const question = { state: 'pending', taskId: null, choices: [{ kind: 'hint', task: 't-1' }, { kind: 'retry' }] }
   const facts = { status: 'cancelled', supersededBy: null }
   expect(waits(facts, [], [question])).toEqual({
     owner: 'person',
-    text: 'given up; your answer is needed: unstuck answer g-1',
+    text: 'your answer is needed: unstuck answer g-1',
   })
   expect(waits({ ...facts, id: 't-2' }, [], [question])?.text).toBe('ended')
   expect(waits(facts, [], [{ ...question, state: 'approved' }])?.text).toBe('ended')

@@ -101,7 +101,7 @@ const cancelReasons: Record<string, (payload: Payload) => string> = {
     'the task was given up: it and the tasks that it continued did not pass, and no further one is made',
   policy_violation_rework_suppressed_exhausted: () => 'the task was given up: no rule allows the paths that it changed',
   conflict_autofix_needs_rework_suppressed: () =>
-    'the task was given up: it did not solve the conflict, so the task whose work conflicts goes on by itself',
+    'it did not solve the conflict; the task whose work conflicts is done again on the newer base',
 }
 
 export const cancelledText = (payload: Payload): string => {
@@ -110,6 +110,18 @@ export const cancelledText = (payload: Payload): string => {
   return (
     known?.(payload) ?? `the task was cancelled${by === '' ? '' : ` by a ${by}`}${reason === '' ? '' : `: ${reason}`}`
   )
+}
+
+/** A failed check beside the base commit, by the details that `runtime/checks/baseline.ts` stores. */
+export const baselineText = (payload: Payload): string => {
+  const [command, failing] = [payloadText(payload, 'command'), payloadText(payload, 'failing')]
+  const detail = payloadText(payload, 'detail').replace(` (${failing})`, '')
+  if (payload.blocks !== true)
+    return `${command} failed (${failing}): ${detail}; this is listed and does not block the work`
+  if (detail === 'it passes on the base commit') return `${command} fails since this work: ${failing}`
+  if (detail === 'nor can it run on the base commit')
+    return `${command} cannot run here, nor on the base commit: ${failing}`
+  return `${command} failed (${failing}); ${detail}`
 }
 
 /** A duration in milliseconds, as `3 s`. */

@@ -12,7 +12,7 @@ import { loopText } from '../../domain/loop.ts'
 import { phaseWords, type Run } from '../../domain/run.ts'
 import type { Judgement } from '../../domain/judgement.ts'
 import { retryNumber, taskEnded, type Lane, type Task } from '../../domain/task.ts'
-import { continuationOf } from './rework-wait.ts'
+import { continuationOf, correctionText, endText } from './rework-wait.ts'
 import { waitEnd, type Recovery } from '../../store/recovery.ts'
 import { judgementWait, judgeOffWait } from './judgement-wait.ts'
 
@@ -258,11 +258,9 @@ export const correctorOf = ({ id }: Task, tasks: readonly Task[]): Task | undefi
 const autoFixWait = (task: Task, tasks: readonly Task[]): WaitingOn | undefined => {
   const corrector = correctorOf(task, tasks)
   if (corrector === undefined) return undefined
-  const because = corrector.rework?.because ?? ''
-  const why = because === '' ? '' : ` (${shown(because, 120)})`
   return {
     owner: 'cycle manager',
-    text: `its work could not land yet${why}; ${named(corrector, task.goalId)} corrects it`,
+    text: correctionText(shown(corrector.rework?.because ?? '', 120), named(corrector, task.goalId)),
   }
 }
 
@@ -310,9 +308,8 @@ const goalQuestionAbout = ({ task, escalations }: TaskFacts): Escalation | undef
 const cancelledWait = (facts: TaskFacts): WaitingOn => {
   const { task, tasks } = facts
   if (goalQuestionAbout(facts) !== undefined)
-    return { owner: 'person', text: `given up; your answer is needed: unstuck answer ${task.goalId}` }
-  const next = tasks.find(({ id }) => id === task.supersededBy)
-  return { owner: 'nobody', text: next === undefined ? 'ended' : `task ${next.number} continues its work` }
+    return { owner: 'person', text: `your answer is needed: unstuck answer ${task.goalId}` }
+  return { owner: 'nobody', text: endText(task, tasks) }
 }
 
 /** What a task waits for, or undefined for one that is stuck. A task that has ended waits for nothing. */

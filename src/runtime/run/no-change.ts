@@ -190,7 +190,7 @@ export const verifyUnchanged = async (
   if (again !== undefined) return again
   await resolveWork(runContext, {
     satisfied: false,
-    detail: `asked again, it changed nothing, and its checks ${missing === undefined ? 'pass as they are' : 'cannot run here'}`,
+    detail: `asked again, the agent changed nothing${missing === undefined ? '; its checks pass as they are, so the task counts as done' : ', and its checks cannot run here'}`,
   })
   await runContext.context.db.transaction(async (tx) => {
     await requireLease(tx, runContext.run)
