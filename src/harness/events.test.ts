@@ -258,3 +258,23 @@ describe('an error that an ACP agent answers with', () => {
     expect(acp.read(told, 'stdout', JSON.stringify({ type: 'update', update })).transcript.retry).toBeUndefined()
   })
 })
+
+it('a sentence before a long stack, and one behind a long output, are both kept', () => {
+  const frames = Array.from(
+    { length: 40 },
+    (_, index) => `    at step (file:///opt/cli/bundle/chunk-${index}.js:${index}:1) ${'x'.repeat(60)}`,
+  )
+  const details = Array.from({ length: 40 }, (_, index) => `detail ${index} ${'y'.repeat(80)}`)
+  const textOf = (lines: string[]): string => {
+    const reading = lines.reduce(
+      (before, line) => claude.read(before, 'stderr', line).transcript,
+      claude.emptyTranscript(),
+    )
+    const end = claude.conclude(reading, { code: 1, signal: null })
+    return end.ok ? '' : end.error.text
+  }
+  expect(textOf(['Error: Access blocked: /other', ...frames])).toContain('Access blocked: /other')
+  const both = textOf(['first sentence', ...details, 'last sentence'])
+  expect(both).toContain('first sentence')
+  expect(both).toContain('last sentence')
+})

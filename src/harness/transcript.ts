@@ -184,6 +184,17 @@ export interface KnownSentence {
   httpStatus?: number
 }
 
+const stackFrame = /^\s+at /
+
+/** What was said first and last: a CLI prints its sentence, then its stack, or details and then its sentence. */
+const bothEnds = (lines: readonly string[]): string => {
+  const all = lines.join('\n')
+  if (all.length <= maxLine) return all
+  const said = lines.filter((line) => !stackFrame.test(line))
+  const [first = '', ...rest] = said.length === 0 ? lines : said
+  return rest.length === 0 ? cut(first) : `${cut(first, maxLine / 2)}\n${endOf(rest.join('\n'), maxLine / 2)}`
+}
+
 /** The error on standard error before a failing exit; undefined when only the usual noise was printed. */
 export const stderrError = (
   reading: Transcript,
@@ -197,7 +208,7 @@ export const stderrError = (
     // The lines after the sentence are details (which line of the configuration, a tip).
     if (at >= 0) return { source: 'stderr', type: sentence.type, text: cut(lines.slice(at).join('\n')) }
   }
-  return { source: 'stderr', text: endOf(lines.join('\n')) }
+  return { source: 'stderr', text: bothEnds(lines) }
 }
 
 /**

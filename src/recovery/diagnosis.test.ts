@@ -61,6 +61,21 @@ it('each wording of the founding document gives its issue type', () => {
   expect(said('claude', 'Access blocked')).toBe('SANDBOX_ERROR')
 })
 
+it.each([
+  ['gemini', 'File path must be within one of the workspace directories: /w', 'DIR_SCOPE_ERROR'],
+  ['gemini', 'PATH MUST BE WITHIN THE WORKSPACE DIRECTORIES', 'DIR_SCOPE_ERROR'],
+  ['gemini', "EACCES: permission denied, open '/w/a'", 'FS_PERM_ERROR'],
+  ['codex', 'not inside a trusted directory', 'GIT_TRUST_ERROR'],
+  ['codex', 'repository check failed', 'GIT_CHECK_ERROR'],
+  ['codex', 'Not a Git repository', 'GIT_CHECK_ERROR'],
+  ['claude', 'access blocked: /other', 'SANDBOX_ERROR'],
+  ['claude', 'Permission denied', 'FS_PERM_ERROR'],
+  ['claude', "Error: EACCES: permission denied, mkdir '/home/a/.claude'", 'FS_PERM_ERROR'],
+  ['claude', 'git@host: Permission denied (publickey).', 'unknown'],
+])('%s: "%s" in any case of letters is %s', (harness, text, label) => {
+  expect(diagnose(launch(harness, { source: 'stderr', text })).label).toBe(label)
+})
+
 describe('wordings with several meanings', () => {
   const trust = 'Not inside a trusted directory and --skip-git-repo-check was not specified.'
   const labelOf = (evidence: Evidence): string => diagnose(evidence).label

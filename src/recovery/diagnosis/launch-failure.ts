@@ -45,39 +45,33 @@ const environment = (label: RuleLabel): LabelMeaning<RuleLabel> => ({
   retryable: false,
 })
 
-/** Order matters: the seed's map first, then newer wordings, then types. */
+/** Order matters: the more specific sentence first, types last. The seed's sentences count in any case of letters. */
 export const launchRules: readonly AgentRule[] = [
   {
     id: 'codex-trust (seed)',
     harness: 'codex',
-    text: /Not inside a trusted directory/,
+    text: /Not inside a trusted directory/i,
     beforeSession: true,
     meaning: permission('GIT_TRUST_ERROR'),
   },
   {
     id: 'codex-check (seed)',
     harness: 'codex',
-    text: /Repository check failed/,
+    text: /Repository check failed/i,
     beforeSession: true,
     meaning: permission('GIT_CHECK_ERROR'),
   },
   {
     id: 'gemini-scope (seed)',
     harness: 'gemini',
-    text: /Path must be within.*workspace directories/,
+    text: /Path must be within.*workspace directories/i,
     meaning: permission('DIR_SCOPE_ERROR'),
   },
-  {
-    id: 'gemini-permission (seed)',
-    harness: 'gemini',
-    text: /Permission denied/,
-    meaning: permission('FS_PERM_ERROR'),
-  },
-  { id: 'claude-blocked (seed)', harness: 'claude', text: /Access blocked/, meaning: permission('SANDBOX_ERROR') },
+  { id: 'claude-blocked (seed)', harness: 'claude', text: /Access blocked/i, meaning: permission('SANDBOX_ERROR') },
   {
     id: 'codex-no-repository',
     harness: 'codex',
-    text: /^(?:(?:Error|error|fatal): )?(?:[Nn]ot (?:inside )?a [Gg]it repo(?:sitory)?\b[^\n]{0,80}|Not inside a Git repo\b)/m,
+    text: /^(?:(?:error|fatal): )?not (?:inside )?a git repo(?:sitory)?\b[^\n]{0,80}/im,
     beforeSession: true,
     meaning: permission('GIT_CHECK_ERROR'),
   },
@@ -98,6 +92,18 @@ export const launchRules: readonly AgentRule[] = [
     id: 'gemini-system',
     harness: 'gemini',
     text: /(?:EACCES: permission denied|EPERM: operation not permitted), \w+ '[^'\n]+'/,
+    meaning: permission('FS_PERM_ERROR'),
+  },
+  {
+    id: 'gemini-permission (seed)',
+    harness: 'gemini',
+    text: /Permission denied/i,
+    meaning: permission('FS_PERM_ERROR'),
+  },
+  {
+    id: 'claude-permission',
+    harness: 'claude',
+    text: /^(?:Error: )?(?:(?:EACCES|EPERM): )?(?:permission denied|operation not permitted)\b(?! \(publickey)[^\n]{0,200}/im,
     meaning: permission('FS_PERM_ERROR'),
   },
   { id: 'trust', types: ['git_trust'], beforeSession: true, meaning: permission('GIT_TRUST_ERROR') },

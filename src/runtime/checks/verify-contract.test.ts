@@ -44,6 +44,15 @@ describe('beside other checks', () => {
     expect(plannedChecks(task(['npm test'], 'inferred'), parse({}), [], asked).commands).toEqual(['npm test'])
     expect(plannedChecks(task(['npm test'], 'inferred'), undefined, [], asked).commands).toEqual(['npm test'])
   })
+  test('a docs task runs only check-style commands of its own while it changes documents', () => {
+    const docs = {
+      ...task(['pnpm run check', 'npm run check:links', 'npm test', 'make check'], 'task'),
+      role: 'docser' as const,
+    }
+    const planned = (paths: string[]) => plannedChecks(docs, contract, paths, asked).commands
+    expect(planned(['docs/a.md'])).toEqual(['pnpm run check', 'npm run check:links', 'make check', 'make links'])
+    expect(planned(['docs/a.md', 'src/a.ts'])).toContain('npm test')
+  })
   test('what was dropped does not come back', () => {
     const dropped = [{ command: 'make check', reason: '' }]
     expect(plannedChecks(task(['npm test'], 'task'), contract, [], { dropped }).commands).toEqual(['npm test'])

@@ -3,6 +3,7 @@
  * read from the owner's checkout and never from an agent's clone, so no agent can change it. A broken contract is an error that names
  * the spot; treating it as empty would let work pass unchecked.
  */
+import { isDocumentation } from '../../recovery/documentation.ts'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Verdict } from '../../domain/run.ts'
@@ -138,6 +139,9 @@ const leftOf = (entry: string, dropped: Verdict['dropped']): string[] => {
   return gone.by === undefined ? [] : leftOf(gone.by, dropped.toSpliced(at, 1))
 }
 
+/** Seed policy-recovery §2.5: a docs task runs only check-style commands; what the owner's contract requires of it runs as well. */
+const docserCheck = /^(?:pnpm|npm|yarn|bun)\s+(?:run\s+)?check\b/
+
 /** The checks of the task, then those of the contract. Inferred checks run only if neither names any. */
 export const plannedChecks = (
   task: Pick<Task, 'commands' | 'commandSource' | 'role'>,
@@ -149,7 +153,9 @@ export const plannedChecks = (
     contract === undefined
       ? []
       : contractCommands(contract, task.role, paths).flatMap((entry) => leftOf(entry, dropped))
-  const own = task.commandSource === 'inferred' && required.length > 0 ? [] : task.commands
+  const asked = task.commandSource === 'inferred' && required.length > 0 ? [] : task.commands
+  const isOfDocuments = task.role === 'docser' && isDocumentation(paths)
+  const own = isOfDocuments ? asked.filter((command) => docserCheck.test(command)) : asked
   const fromContract = required.filter((entry) => !own.includes(entry))
   return { commands: inOrder([...own, ...fromContract], order), fromContract: new Set(fromContract) }
 }
