@@ -70,7 +70,8 @@ export const recoverySections = {
       environment: 'WORKER_POLICY_RECOVERY_USE_LLM',
     }),
     attempts: wholeNumber(0, 50).default(5).meta({
-      meaning: 'Maximum number of recoveries for changed paths outside the task in one run.',
+      meaning:
+        'Maximum number of questions to a model about changed paths outside the task in one run; what rules decide is not counted. 0 = such paths go back to the agent at once.',
       environment: 'WORKER_POLICY_RECOVERY_ATTEMPTS',
     }),
     timeoutSeconds: numberOfSeconds(1).default(90).meta({

@@ -11,6 +11,8 @@ import { listEscalations } from '../../src/store/escalation.ts'
 import { repeatForTasks } from '../../src/runtime/checks/repeated-proposals.ts'
 import { commandContext } from '../../src/runtime/run/repair.ts'
 import { makeCheckWorkspace } from '../../src/runtime/run/check-workspace.ts'
+import { considerProposal } from '../../src/runtime/run/decide-proposal.ts'
+import { diagnose } from '../../src/recovery/diagnosis.ts'
 import { continueProposal } from '../../src/runtime/run/continue-proposal.ts'
 import { intendProposed, runProposed } from '../../src/runtime/run/run-proposal.ts'
 import { resolveProposed } from '../../src/runtime/run/settle-proposals.ts'
@@ -277,6 +279,28 @@ test('an agent that changed nothing because its environment is broken is heard a
   expect(await verifyUnchanged(await place.again(run), unchanged)).toBe('ended')
   const [question] = await listEscalations(place.store.db, { goalId: run.goal.id, pendingOnly: true })
   expect(question?.kind).toBe('recovery_failed')
+})
+
+test('a proposal that nobody reads is resolved by an event: the checks pass without it, or recovery is off', async () => {
+  const [needless, off] = (await place.runs(2)) as [RunContext, RunContext]
+  const leave = (run: RunContext): void => {
+    mkdirSync(run.paths.agentDir, { recursive: true })
+    writeFileSync(proposalFile(run), JSON.stringify(proposalOf()))
+  }
+  const resolvedBy = async ({ run }: RunContext) =>
+    (await place.store.db.query(
+      sql`select payload->>'by' as by, payload->>'method' as method from event where run_id = ${run.id} and type = 'recovery_resolved'`,
+    )) as object[]
+  leave(needless)
+  await settled(needless, passed)
+  await settled(needless, passed)
+  expect(await resolvedBy(needless)).toEqual([{ by: 'unstuck', method: 'not_needed' }])
+  leave(off)
+  place.settings.recovery = { enabled: false }
+  const failed = failedCheck()
+  const diagnosis = diagnose({ kind: 'check', check: failed })
+  expect(await considerProposal(off, { failed, diagnosis } as never, { kind: 'exhausted' } as never)).toBeUndefined()
+  expect(await resolvedBy(off)).toEqual([{ by: 'config', method: 'not_run' }])
 })
 
 test('in direct mode nothing is repeated, and the question says where the command would run', async () => {

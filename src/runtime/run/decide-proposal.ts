@@ -17,7 +17,7 @@ import { carryOut } from './carry-out.ts'
 import { endWithProposal } from './end-proposal.ts'
 import type { PhaseResult } from './phase.ts'
 import { proposeKnown } from './propose-known.ts'
-import { outputOf, proposalsOn, readsProposal, stepsRun, takeProposal } from './take-proposal.ts'
+import { dropUnread, outputOf, proposalsOn, readsProposal, stepsRun, takeProposal } from './take-proposal.ts'
 
 /** `listed`: only a command that the owner approved beforehand. `any`: every other one as well. */
 type ProposalTurn = 'listed' | 'any'
@@ -172,7 +172,12 @@ export const considerProposal = async (
   failure: FailedCheck,
   step: LadderStep,
 ): Promise<PhaseResult | undefined> => {
-  if (!proposalsOn(runContext) || !readsProposal(runContext.run)) return undefined
+  if (!readsProposal(runContext.run)) return undefined
+  if (!proposalsOn(runContext)) {
+    const why = { by: 'config', method: 'not_run', note: 'recovery.enabled is off' }
+    await runContext.context.db.transaction((tx) => dropUnread(tx, runContext, why))
+    return undefined
+  }
   const isLast = step.kind !== 'recover'
   const isInstall = step.kind === 'recover' && step.action.type === 'install'
   const listed = await considerIn(runContext, failure, { turn: 'listed', isLast })

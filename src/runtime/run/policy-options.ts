@@ -142,7 +142,8 @@ export const policyOptions = async (
   const { context, goal, task, run } = runContext
   const { attempts, useLlm } = context.config().policyRecovery
   const past = await pastOf(runContext)
-  if (past.length >= attempts) return {}
+  if (attempts === 0) return {}
+  const asked = past.filter(({ action }) => action.name === 'ASK_ABOUT_PATHS').length
   const outside = violations.filter(({ kind }) => kind === 'outside').map(({ path }) => path)
   // In the user's own folder nothing is left out: a file there is the user's.
   const fresh = goal.repoMode === 'direct' ? [] : outside.filter((path) => changeOf(found, path)?.oldMode === absent)
@@ -171,7 +172,7 @@ export const policyOptions = async (
   return {
     exclude: await asFolders(runContext, found, exclude),
     allow,
-    ...(useLlm && task.role !== 'docser' ? { ask } : {}),
+    ...(useLlm && task.role !== 'docser' && asked < attempts ? { ask } : {}),
     ...(task.role === 'docser' ? {} : { discard: await asGenerated(runContext, found, likely) }),
   }
 }

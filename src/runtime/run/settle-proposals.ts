@@ -14,6 +14,7 @@ import {
 } from '../../store/recovery-proposal.ts'
 import type { RunContext } from '../core/run-context.ts'
 import { resolveOpenOf } from '../core/store-record.ts'
+import { dropUnread } from './take-proposal.ts'
 
 interface Observed {
   results: readonly CheckResult[]
@@ -69,13 +70,14 @@ const settle = async (
 }
 
 /** The checks pass without the proposals that nobody decided about. */
-const dropUnneeded = async (tx: Queryable, { run }: RunContext): Promise<void> => {
-  for (const proposal of await proposalsOf(tx, { taskId: run.taskId })) {
+const dropUnneeded = async (tx: Queryable, runContext: RunContext): Promise<void> => {
+  const why = { by: 'unstuck', method: 'not_needed', note: 'the checks pass without it' }
+  for (const proposal of await proposalsOf(tx, { taskId: runContext.run.taskId })) {
     if (proposal.state !== 'open' && proposal.state !== 'approved') continue
-    const note = 'the checks pass without it'
-    const moved = mustSucceed(await moveProposal(tx, proposal, 'not_needed', { decidedBy: 'unstuck', note }))
-    await appendResolved(tx, moved, { by: 'unstuck', method: 'not_needed', note })
+    const moved = mustSucceed(await moveProposal(tx, proposal, 'not_needed', { decidedBy: why.by, note: why.note }))
+    await appendResolved(tx, moved, why)
   }
+  await dropUnread(tx, runContext, why)
 }
 
 export const resolveProposed = async (tx: Queryable, runContext: RunContext, seen: Observed): Promise<void> => {

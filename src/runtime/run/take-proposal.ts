@@ -12,6 +12,7 @@ import { largestProposal, readProposal, type Proposal, type ReadProposal } from 
 import type { Queryable } from '../../store/db.ts'
 import {
   appendProposed,
+  appendResolved,
   executionsOf,
   insertProposal,
   proposalsOf,
@@ -56,6 +57,18 @@ const readFile = (runContext: RunContext): FileRead | undefined => {
     return { digest, read: { ok: false, field: '', problem: `recovery.json: ${bytes.refused}` } }
   }
   return { digest: createHash('sha256').update(bytes).digest('hex'), read: readProposal(bytes) }
+}
+
+/** A proposal that nobody reads leaves a trace, and no later run or role is charged with it. Repeated after a crash. */
+export const dropUnread = async (
+  tx: Queryable,
+  runContext: RunContext,
+  why: { by: string; method: string; note: string },
+): Promise<void> => {
+  const { context, run } = runContext
+  if (readFile(runContext) === undefined) return
+  await appendResolved(tx, { goalId: run.goalId, taskId: run.taskId, runId: run.id }, why)
+  context.ports.files.rmSync(proposalFile(runContext), { recursive: true, force: true })
 }
 
 /** The proposal that this run still has to decide about: read before, or kept over a wait or a lost run. */
