@@ -595,3 +595,24 @@ describe('any sequence of failures', () => {
     )
   })
 })
+
+it('a fault of this machine: the checks run again after 5, 30 and 120 s, and then a person is asked; without a probe nothing waits', () => {
+  const check = {
+    ...{ command: 'npm test', source: 'task', exitCode: 1, signal: null, timedOut: false, stdout: '' },
+    stderr: 'Error: listen EADDRINUSE: address already in use 127.0.0.1:3000',
+  }
+  const held = { probe: 'port', port: 3000, owner: { pid: 7, program: 'node' } }
+  const taken = diagnose({ kind: 'check', check: { ...check, measurements: [held] } } as unknown as Evidence)
+  const free = diagnose({ kind: 'check', check } as unknown as Evidence)
+  const settings = { ...policy, retry: { ...policy.retry, transientBaseSeconds: 30 } }
+  const history: PastRecovery[] = []
+  const delays: unknown[] = []
+  for (let step = nextStep(taken, history, settings, task); step.kind === 'recover';) {
+    delays.push((step.action as { delayMs?: number }).delayMs)
+    expect(step.action).toMatchObject({ type: 'wait', forChecks: true })
+    history.push(past(step, 'failed', 'port_in_use', `r${history.length}`))
+    step = nextStep(taken, history, settings, task)
+  }
+  expect(delays).toEqual([5_000, 30_000, 120_000])
+  expect(nextStep(free, [], settings, task)).not.toMatchObject({ action: { type: 'wait' } })
+})

@@ -299,7 +299,7 @@ test('a proposal that nobody reads is resolved by an event: the checks pass with
   place.settings.recovery = { enabled: false }
   const failed = failedCheck()
   const diagnosis = diagnose({ kind: 'check', check: failed })
-  expect(await considerProposal(off, { failed, diagnosis } as never, { kind: 'exhausted' } as never)).toBeUndefined()
+  expect(await considerProposal(off, { failed, diagnosis }, { kind: 'exhausted' } as never)).toBeUndefined()
   expect(await resolvedBy(off)).toEqual([{ by: 'config', method: 'not_run' }])
 })
 

@@ -48,6 +48,16 @@ interface Told {
   numbers: Map<string, number>
   /** What the checks of the last attempt said, by task. */
   checks: Map<string, string>
+  /** The problem that was told last, by run: the end of the run repeats it. */
+  problems: Map<string, string>
+}
+
+/** Whether the end of a run says only what the recovery that follows it was begun for. */
+const isRepetition = ({ type, runId, payload }: EventView, { problems }: Told): boolean => {
+  const evidence = typeof payload['evidence'] === 'string' ? payload['evidence'] : undefined
+  if (runId === null || evidence === undefined) return false
+  if (type === 'recovery.started') problems.set(runId, evidence)
+  return type === 'run.failed' && problems.get(runId) === evidence
 }
 
 const textOf = (event: EventView, { checks }: Told): string => {
@@ -191,7 +201,7 @@ export const followGoal = async (
   const { tasks } = await request<GoalView>(follower, `/goals/${id}`)
   watch(id, () => follower.client)
   const numbers = new Map(tasks.map((task) => [task.id, task.number]))
-  const told: Told = { numbers, checks: new Map() }
+  const told: Told = { numbers, checks: new Map(), problems: new Map() }
   let after = from
   const show = (batch: EventView[]): void => {
     after = batch.at(-1)?.seq ?? after
@@ -202,7 +212,7 @@ export const followGoal = async (
       if (event.type === 'task.awaiting_judge' && event.taskId !== null && event.payload['trigger'] !== 'asked_again')
         told.checks.set(event.taskId, verdictText(event.payload))
       if (json) printJson(io, event)
-      else if (!isQuiet(event)) printLine(io, eventLine(event, told))
+      else if (!isQuiet(event) && !isRepetition(event, told)) printLine(io, eventLine(event, told))
     }
   }
   const following = { first, goal: id, after, signal: io.signal, reconnect: () => reconnect(follower) }

@@ -29,7 +29,9 @@ export const statusText = (check: ObservedCheck): string =>
 
 /** The result of the same command on the base commit, for the person who reads the evidence. */
 export const compared = ({ baseline }: ObservedCheck, line?: string): string =>
-  baseline === undefined ? '' : `; ${baseline.detail.replace(` (${line ?? ''})`, ', for the same reason')}`
+  baseline === undefined
+    ? ''
+    : `; ${baseline.detail.replace(` (${line ?? ''})`, ', for the same reason').replace(` (${baseline.label ?? ''}: ${line ?? ''})`, ', for the same reason')}`
 
 /** The prefix of evidence that no check was possible, which is not a failure of a check. */
 export const cannotRun = (text: string): string => `cannot run here: ${text}`

@@ -14,6 +14,15 @@ export const transientDelayMs = (retry: RetryPolicy, attempts: number, taskId: s
     jitter: { share: 0.2, seed: taskId },
   })
 
+/** Parts of the first transient delay: 5, 30 and 120 s by default. */
+const machineSteps: readonly number[] = [1 / 6, 1, 4]
+
+/** The delay before the checks run again after a fault of the machine, in milliseconds; undefined = there were enough. */
+const machineDelayMs = (retry: RetryPolicy, attempts: number): number | undefined => {
+  const part = machineSteps[attempts]
+  return part === undefined ? undefined : Math.round(1_000 * retry.transientBaseSeconds * part)
+}
+
 const quotaDelayMs = (retry: RetryPolicy, attempts: number, taskId: string): number =>
   backoff(attempts, {
     firstMs: 1_000 * retry.quotaBaseSeconds,
@@ -174,7 +183,9 @@ const transientBackoff = playbook({
     return {
       type: 'wait',
       name: 'WAIT_AND_REQUEUE',
-      delayMs: transientDelayMs(retry, attempts, taskId),
+      delayMs:
+        (label === 'network_unreachable' ? machineDelayMs(retry, attempts) : undefined) ??
+        transientDelayMs(retry, attempts, taskId),
       count: attempts + 1,
       limit: retry.transientLimit,
       ...(label === 'network_unreachable' ? { forChecks: true } : afterReset(facts, attempts, taskId)),
@@ -185,6 +196,27 @@ const transientBackoff = playbook({
   }),
   // Normally retry.transientLimit ends the waits. This is the limit where that setting is -1.
   budget: 100,
+  counted: false,
+})
+
+/** A port, a disk or a service is often free again before a person could answer. The work is there, so no agent is called. */
+const machineWait = playbook({
+  id: 'machine-wait',
+  rung: 4,
+  scope: 'task',
+  title: 'Wait, then run the checks on the same work again, without a call of the agent',
+  labels: ['port_in_use', 'disk_full', 'service_unavailable', 'out_of_memory', 'resource_limit'],
+  neededEvidence: 'a failed check, and a probe that found this machine at fault: a port, a disk, memory, a service',
+  example: { command: '<command>', remaining: 1, machine: '<fact>' },
+  plan: ({ facts }, { attempts, retry }) => {
+    const delayMs = facts.machine === undefined ? undefined : machineDelayMs(retry, attempts)
+    const limit = retry.transientLimit < 0 ? machineSteps.length : Math.min(machineSteps.length, retry.transientLimit)
+    return delayMs === undefined || attempts >= limit
+      ? undefined
+      : { type: 'wait', name: 'WAIT_AND_REQUEUE', delayMs, count: attempts + 1, limit, forChecks: true }
+  },
+  postCondition: () => ({ type: 'remaining_checks_pass' }),
+  budget: machineSteps.length,
   counted: false,
 })
 
@@ -219,6 +251,7 @@ export const providerPlaybooks: readonly Playbook[] = [
   freshSession,
   loginRelaunch,
   transientBackoff,
+  machineWait,
   remoteBackoff,
   setupRetry,
 ]

@@ -115,7 +115,9 @@ export const cancelledText = (payload: Payload): string => {
 /** A failed check beside the base commit, by the details that `runtime/checks/baseline.ts` stores. */
 export const baselineText = (payload: Payload): string => {
   const [command, failing] = [payloadText(payload, 'command'), payloadText(payload, 'failing')]
-  const detail = payloadText(payload, 'detail').replace(` (${failing})`, '')
+  const detail = payloadText(payload, 'detail')
+    .replace(` (${failing})`, '')
+    .replace(/ \([a-z_]+: (.*)\)$/s, (whole, said) => (said === failing ? ' as well' : whole))
   if (payload.blocks !== true)
     return `${command} failed (${failing}): ${detail}; this is listed and does not block the work`
   if (detail === 'it passes on the base commit') return `${command} fails since this work: ${failing}`

@@ -10,7 +10,7 @@ import { allowedEnvironment } from '../../../process/environment.ts'
 import type { Evidence, ObservedDirectory } from '../../../recovery/evidence.ts'
 import { isExcluded, keptVerdict } from '../../../domain/run.ts'
 import { appendEvent } from '../../../store/event.ts'
-import { filesThatHelped } from '../../../store/recovery.ts'
+import { filesThatHelped, recoveriesOf } from '../../../store/recovery.ts'
 import { pathsLeftOut, type PathLeftOut } from '../../../store/requeue.ts'
 import { requireLease } from '../../../store/run.ts'
 import { recordPrepared, type Prepared } from '../../agent/prepared.ts'
@@ -227,6 +227,16 @@ const layEarlierWork = async (runContext: RunContext, base: string): Promise<voi
   else appendReport(runContext, merged)
 }
 
+/**
+ * The attempt before ended with a wait for this machine, so its work is checked again without a turn of an agent. In direct mode that work
+ * is part of the base of this run, so nothing would be left to check.
+ */
+const waitedForMachine = async ({ context, goal, run }: RunContext): Promise<boolean> => {
+  const last = (await recoveriesOf(context.db, run.taskId)).at(-1)
+  if (last?.status !== 'acting' || last.action.type !== 'wait') return false
+  return last.action['forChecks'] === true && goal.repoMode !== 'direct'
+}
+
 /** Phase `prepare`. It can be repeated: no agent has run yet, so a half-made clone is made from scratch. */
 export const prepare: Phase = async (runContext) => {
   const { context, goal, paths } = runContext
@@ -262,7 +272,7 @@ export const prepare: Phase = async (runContext) => {
   if (check !== undefined) return recover(runContext, { kind: 'check', check }, { source: 'engine' })
   await layEarlierWork(runContext, base)
   await saveProgress(runContext, { baseCommit: base })
-  const isReady = await continueProposal(runContext)
+  const isReady = (await continueProposal(runContext)) || (await waitedForMachine(runContext))
   if (runContext.task.kind === 'loop') return beginLoop(runContext, base, isReady)
   await saveProgress(runContext, { phase: isReady ? 'collect' : 'launch' })
   return 'on'
