@@ -79,6 +79,8 @@ export interface ObservedCheck {
   ranNothing?: string
   /** Installs for the folder in which the command failed; none where the run has no clone of its own. */
   installs?: Install[]
+  /** How an install for it ended that the work's own manifest and lockfile make impossible. */
+  refusedInstall?: string
   /** What the probes measured right after the failure. */
   measurements?: Measurement[]
   /** What fails, comparable between two rounds (failing-set.ts). `areTests`: the items are names of tests. Absent = unknown. */

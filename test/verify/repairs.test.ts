@@ -92,6 +92,14 @@ const cases: Case[] = [
     commands: ['node --test app/more.js'],
   },
   { name: 'installs-known', program: put('known.txt', ''), commands: [] },
+  {
+    // Its first turn leaves a manifest that its lockfile does not fit.
+    name: 'installs-mended',
+    program: `put('app/package.json', count('TOP/mended') === 1
+      ? ${JSON.stringify(JSON.stringify({ name: 'app', version: '1.0.0', dependencies: { tiny: 'file:dep', more: 'file:../stale' } }))}
+      : ${JSON.stringify(packageOf('app/')['app/package.json'])})`,
+    commands: ['cd app && node use.js', 'node check.js'],
+  },
   { name: 'installs-nothing', commands: ['node stale/use.js', 'node check.js'] },
   {
     name: 'installs-twice',
@@ -215,6 +223,18 @@ describe('a package that is not installed', { timeout: 400_000 }, () => {
     expect(await placeOf('installs-twice')).toBe('done')
     const events = await scene.events(goalOf('installs-twice'), 'merge.reverified')
     expect(events.map(({ payload }) => payload['passed'])).toEqual([true])
+  })
+  test('and whose lockfile the work made unfit goes back to the agent, which mends it', async () => {
+    expect(await placeOf('installs-mended')).toBe('done')
+    const tried = await scene.recoveries(goalOf('installs-mended'))
+    expect(tried.map(({ playbook }) => playbook)).toEqual([
+      'dependency-install',
+      'check-feedback',
+      'dependency-install',
+    ])
+    expect(tried.at(-1)).toMatchObject({ status: 'success' })
+    const [run] = await scene.runs(goalOf('installs-mended'))
+    expect(run?.launches).toHaveLength(2)
   })
   test('and whose lockfile does not fit is no success: the check decides', async () => {
     expect(await placeOf('installs-nothing')).toBe('blocked(awaiting_human)')

@@ -230,6 +230,8 @@ const readOutput = (check: ObservedCheck): CheckFinding => {
   if (label === 'no_test_files') return ranNoTest(check, found.evidence)
   const lacking = withoutFiles(check, found)
   if (lacking !== undefined) return lacking
+  if (check.refusedInstall !== undefined && labels[label].code === 'setup_or_bootstrap_issue')
+    return brokenBy(check, ended(check, label, `${found.evidence}; ${check.refusedInstall}`))
   const { seen, fault, machine } = probed(check, label)
   if (fault === 'environment' && outages.has(label)) return { seen, ...outage(check, found, machine) }
   if (fault === 'work' || isClaim(label) || isUnproven(check, label))

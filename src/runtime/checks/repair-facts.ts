@@ -1,7 +1,11 @@
 /** Facts for a repair beyond the failed check: the manifest of the base commit, and what the owner's settings allow. */
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { replaceScript } from '../../recovery/command/replacement.ts'
+import { classify } from '../../recovery/diagnosis/classify.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
+import { manifestNames } from '../../recovery/install.ts'
+import { installActionKeyOf } from '../../recovery/playbook.ts'
+import { recoveriesOfRun } from '../../store/recovery.ts'
 import { readIfFile } from '../core/files.ts'
 import { checkedTreeOf, type RunContext } from '../core/run-context.ts'
 
@@ -34,6 +38,23 @@ const inClone = (runContext: RunContext, failed: ObservedCheck): ObservedCheck =
 const asSet = ({ context }: RunContext, failed: ObservedCheck): ObservedCheck =>
   failed.source === 'task' && !context.config().verify.skipMissingExplicitScript ? { ...failed, mustRun: true } : failed
 
+/**
+ * An install that manifest and lockfile of the work make impossible is no fault of this machine: only the agent can mend them. One of
+ * other files than now says nothing.
+ */
+const withRefusedInstall = async ({ context, run }: RunContext, failed: ObservedCheck): Promise<ObservedCheck> => {
+  const now = (failed.installs ?? []).map(installActionKeyOf)
+  const isChanged = (failed.changed ?? []).some((path) => manifestNames.has(basename(path)))
+  if (now.length === 0 || !isChanged) return failed
+  const refused = (await recoveriesOfRun(context.db, run.id)).findLast(
+    ({ actionKey, status }) => status === 'failed' && now.includes(actionKey),
+  )
+  if (refused === undefined) return failed
+  const [command = ''] = refused.detail.split(': ', 1)
+  const said = { command, exitCode: 1, signal: null, stdout: '', stderr: refused.detail, plan: [], planIndex: 0 }
+  return classify(said).label === 'dependency_version_conflict' ? { ...failed, refusedInstall: refused.detail } : failed
+}
+
 /** The failed check with these facts. */
 export const withRepairFacts = async (runContext: RunContext, failed: ObservedCheck): Promise<ObservedCheck> =>
-  inClone(runContext, asSet(runContext, await withBase(runContext, failed)))
+  withRefusedInstall(runContext, inClone(runContext, asSet(runContext, await withBase(runContext, failed))))

@@ -93,8 +93,8 @@ const failedVerification = async (
 ): Promise<PhaseResult> => {
   if (report.failed === undefined) throw new Error('failedVerification needs a failed check')
   const needsNone = isDocumentation(verdict.changedPaths) ? { needsNone: true as const } : {}
-  const changed = { changed: verdict.changedPaths }
-  const failed = { ...(await withRepairFacts(runContext, report.failed)), ...needsNone, ...changed }
+  const observed = { ...report.failed, changed: verdict.changedPaths }
+  const failed = { ...(await withRepairFacts(runContext, observed)), ...needsNone }
   await runContext.context.db.transaction(async (tx) => {
     await recordFindings(tx, runContext.run, report.findings)
     await resolveRepairs(tx, runContext, { results: report.results, failed })
