@@ -2,6 +2,7 @@
  * Lists in pages, oldest first. The cursor is the id of the last row that the reader has. Rows are compared by their
  * sort keys, so a page neither repeats nor skips a row, whatever is added meanwhile. Reads only.
  */
+import { stableUpTo } from './event.ts'
 import type { Escalation } from '../domain/escalation.ts'
 import type { Goal } from '../domain/goal.ts'
 import type { Judgement } from '../domain/judgement.ts'
@@ -122,10 +123,8 @@ export const countAll = async (db: Queryable): Promise<Counts> => {
     order by 1, 2`)
   const countsOf = (kind: string): Record<string, number> =>
     Object.fromEntries(rows.filter((row) => row.kind === kind).map(({ state, n }) => [state, n]))
-  const event = await firstRow<{ count: number; last: number }>(
-    db,
-    sql`select count(*)::int as count, coalesce(max(id), 0)::float8 as last from event`,
-  )
+  const event = await firstRow<{ count: number }>(db, sql`select count(*)::int as count from event`)
+  const last = await stableUpTo(db)
   return {
     goals: countsOf('goals'),
     tasks: countsOf('tasks'),
@@ -133,6 +132,6 @@ export const countAll = async (db: Queryable): Promise<Counts> => {
     agents: countsOf('agents'),
     escalations: countsOf('escalations'),
     recoveries: countsOf('recoveries'),
-    events: event ?? { count: 0, last: 0 },
+    events: { count: event?.count ?? 0, last },
   }
 }

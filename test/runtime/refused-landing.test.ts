@@ -3,7 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Goal } from '../../src/domain/goal.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { isLandingRetryDue, refuseLanding } from '../../src/runtime/landing/refused-landing.ts'
+import { landGoal } from '../../src/runtime/people/ask-landing.ts'
 import { resumeGoals, retryGoal } from '../../src/runtime/people/commands.ts'
+import { sql } from '../../src/store/db.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
 import { storeNow } from '../../src/store/event.ts'
 import { getGoal, progressGoal } from '../../src/store/goal.ts'
@@ -104,4 +106,15 @@ describe('one whose sent-back work does not go off its branch', () => {
     await refuse(goal, 2)
     expect([await at(38), await at(41)]).toEqual([false, true])
   })
+})
+
+it('a landing that is asked for while the finished goal goes to a newer base is remembered; with a task to do it is refused', async () => {
+  const { goal } = await store.goal()
+  await expect(landGoal(context, goal.id)).rejects.toMatchObject({
+    code: 'ILLEGAL',
+    message: expect.stringContaining('1 of the 1 tasks'),
+  })
+  await store.db.query(sql`update task set state = 'done' where goal_id = ${goal.id}`)
+  await store.db.query(sql`update goal set target_branch = 'main' where id = ${goal.id}`)
+  expect((await landGoal(context, goal.id)).landing.asked).toBe(true)
 })

@@ -34,8 +34,15 @@ const notReadyText = (goal: Goal, tasks: readonly Task[]): string => {
   return `${open} of the ${work.length} tasks of goal ${goal.id} ${open === 1 ? 'is' : 'are'} not done; ${look}`
 }
 
+/** Every task is done, and the goal is rebased or checked again before it is ready. It lands then, without being asked again. */
+const isBecomingReady = async (tx: Queryable, goal: Goal): Promise<boolean> => {
+  if (goal.state !== 'active') return false
+  const work = (await listTasks(tx, goal.id)).filter(({ supersededBy }) => supersededBy === null)
+  return work.length > 0 && work.every(({ status }) => status === 'done')
+}
+
 const requireLandable = async (tx: Queryable, goal: Goal, done: boolean): Promise<void> => {
-  if (goal.state === 'ready') return
+  if (goal.state === 'ready' || (!done && (await isBecomingReady(tx, goal)))) return
   const finished = unfinished.has(goal.state) && goal.repoMode !== 'direct' ? await landableTasks(tx, goal.id) : 0
   if (done && finished > 0) return
   const way =
@@ -86,9 +93,10 @@ export const landGoal = async (
         `goal ${id} was started on no branch (HEAD was detached); name the branch that is to have it: ${usableLandCommand(goal, present) ?? missingBranchText(goal)}`,
       )
     const target = chosen === undefined ? {} : { targetBranch: chosen }
-    if (goal.state === 'ready')
+    if (goal.state === 'ready' || !done)
       await progressGoal(tx, id, {
-        ...{ ...target, reason: landCommand({ ...goal, ...target }) },
+        ...target,
+        ...(goal.state === 'ready' ? { reason: landCommand({ ...goal, ...target }) } : {}),
         landing: { asked: true, tries: 0, refused: null },
       })
     else {
