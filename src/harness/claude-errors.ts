@@ -45,6 +45,10 @@ const stderrSentences: KnownSentence[] = [
     starts: /^error: (?:unknown option|option '|unknown command|too many arguments|missing required)/,
     type: 'bad_flag',
   },
+  {
+    starts: /^(?:Error: )?(?:(?:EACCES|EPERM): )?(?:permission denied|operation not permitted)\b(?! \(publickey)/i,
+    type: 'filesystem',
+  },
   { starts: /^--dangerously-skip-permissions cannot be used with root/, type: 'bad_flag' },
 ]
 

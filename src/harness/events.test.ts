@@ -278,3 +278,12 @@ it('a sentence before a long stack, and one behind a long output, are both kept'
   expect(both).toContain('first sentence')
   expect(both).toContain('last sentence')
 })
+
+it.each([
+  ['Permission denied', 'filesystem'],
+  ["Error: EACCES: permission denied, mkdir '/home/a/.cli'", 'filesystem'],
+  ['Permission denied (publickey).', 'no_result'],
+])('claude: "%s" before a failing exit is %s', (line, type) => {
+  const reading = claude.read(claude.emptyTranscript(), 'stderr', line).transcript
+  expect(claude.conclude(reading, { code: 1, signal: null })).toMatchObject({ ok: false, error: { type } })
+})

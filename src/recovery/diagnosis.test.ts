@@ -69,9 +69,6 @@ it.each([
   ['codex', 'repository check failed', 'GIT_CHECK_ERROR'],
   ['codex', 'Not a Git repository', 'GIT_CHECK_ERROR'],
   ['claude', 'access blocked: /other', 'SANDBOX_ERROR'],
-  ['claude', 'Permission denied', 'FS_PERM_ERROR'],
-  ['claude', "Error: EACCES: permission denied, mkdir '/home/a/.claude'", 'FS_PERM_ERROR'],
-  ['claude', 'git@host: Permission denied (publickey).', 'unknown'],
 ])('%s: "%s" in any case of letters is %s', (harness, text, label) => {
   expect(diagnose(launch(harness, { source: 'stderr', text })).label).toBe(label)
 })

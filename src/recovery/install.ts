@@ -199,7 +199,7 @@ export const isManifest = (name: string): boolean => managers.some(({ files }) =
 const manifests = ['package.json', 'pyproject.toml', 'go.mod', 'Cargo.toml', 'Gemfile', 'composer.json']
 
 /** Files that decide what an install brings. */
-export const manifestNames: ReadonlySet<string> = new Set([...manifests, ...managers.flatMap(({ files }) => files)])
+export const dependencyFiles: ReadonlySet<string> = new Set([...manifests, ...managers.flatMap(({ files }) => files)])
 
 /** The installs for a folder, at most one per ecosystem. `read` returns a file's text; undefined = no such file. */
 export const installsIn = (folder: string, read: (name: string) => string | undefined): Install[] => {

@@ -100,12 +100,6 @@ export const launchRules: readonly AgentRule[] = [
     text: /Permission denied/i,
     meaning: permission('FS_PERM_ERROR'),
   },
-  {
-    id: 'claude-permission',
-    harness: 'claude',
-    text: /^(?:Error: )?(?:(?:EACCES|EPERM): )?(?:permission denied|operation not permitted)\b(?! \(publickey)[^\n]{0,200}/im,
-    meaning: permission('FS_PERM_ERROR'),
-  },
   { id: 'trust', types: ['git_trust'], beforeSession: true, meaning: permission('GIT_TRUST_ERROR') },
   { id: 'filesystem', types: ['filesystem'], meaning: permission('FS_PERM_ERROR') },
   { id: 'launch', types: ['bad_flag', 'bad_config', 'directory_missing'], meaning: environment('launch_refused') },

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { replaceScript } from '../../recovery/command/replacement.ts'
 import { classify } from '../../recovery/diagnosis/classify.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
-import { manifestNames } from '../../recovery/install.ts'
+import { dependencyFiles } from '../../recovery/install.ts'
 import { installActionKeyOf } from '../../recovery/playbook.ts'
 import { recoveriesOfRun } from '../../store/recovery.ts'
 import { readIfFile } from '../core/files.ts'
@@ -44,7 +44,7 @@ const asSet = ({ context }: RunContext, failed: ObservedCheck): ObservedCheck =>
  */
 const withRefusedInstall = async ({ context, run }: RunContext, failed: ObservedCheck): Promise<ObservedCheck> => {
   const now = (failed.installs ?? []).map(installActionKeyOf)
-  const isChanged = (failed.changed ?? []).some((path) => manifestNames.has(basename(path)))
+  const isChanged = (failed.changed ?? []).some((path) => dependencyFiles.has(basename(path)))
   if (now.length === 0 || !isChanged) return failed
   const refused = (await recoveriesOfRun(context.db, run.id)).findLast(
     ({ actionKey, status }) => status === 'failed' && now.includes(actionKey),
