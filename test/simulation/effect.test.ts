@@ -150,6 +150,8 @@ const provenElsewhere = [
   'remote-backoff',
   // quota.test.ts sees the first help, and fail where the other account is at its limit too; the second with a login in a file.
   ...['harness-failover', 'login-relaunch'],
+  // probes.test.ts sees it help when a port becomes free, and fail while it is taken.
+  'machine-wait',
   // permissions.test.ts sees it help, and fail.
   'owner-bits',
   // feedback.test.ts: the rounds that follow feedback, and those after an unknown error.
