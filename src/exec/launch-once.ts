@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { sep } from 'node:path'
 import { capabilitiesOf } from '../harness/capabilities.ts'
 import { loginStamp } from '../harness/cli-login.ts'
+import { receivedBytes } from '../process/received-bytes.ts'
 import type { Transcript, Conclusion } from '../harness/driver.ts'
 import { loopLimits, loopOf } from '../recovery/doom-loop.ts'
 import type { ObservedDenial, ObservedStall } from '../recovery/evidence.ts'
@@ -73,6 +74,7 @@ const watchAgent = (parts: ExecParts, agent: RunningAgent, reading: () => Transc
   const { emit, stall, signal } = parts
   const quiet = watchQuiet({
     ...{ clock: systemClock, limits: stallLimits(stall), usage: agent.usage, unfinished: agent.unfinishedLine },
+    received: receivedBytes,
     // After its final event an agent lingers, which has a time limit of its own.
     isPaused: () => reading().final !== undefined,
     onQuiet: (payload) => emit({ type: 'quiet', timestamp: now(), payload }),

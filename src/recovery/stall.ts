@@ -67,6 +67,8 @@ export interface ActivitySample {
   hadOutput: boolean
   /** CPU time of the process tree since then, as a share of one core; absent = unknown, which never counts as idle. */
   cpuShare?: number
+  /** Bytes per second that arrived on its connections since then; absent = unknown. */
+  receivedPerSecond?: number
   /** The last output was the result of the last open tool call. */
   afterToolResult: boolean
   /** The CLI reports a running tool, which may be waiting for another machine. */
@@ -128,10 +130,14 @@ export const sampleIntervalMs = (limits: StallLimits): number => {
   return Math.max(20, Math.min(10_000, ...all.map((ms) => ms / 8)))
 }
 
+/** An answer that streams brings thousands of bytes per second, the pings of an open connection a few. */
+const answeredPerSecond = 256
+
 /** Adds a sample to the silence so far, and tells which clock expired. */
 export const observeSilence = (before: Silence, seen: ActivitySample, limits: StallLimits): SilenceResult => {
   if (seen.hadOutput) return { silence: noSilence }
-  const idle = seen.cpuShare !== undefined && seen.cpuShare < limits.busyShare
+  const idle =
+    seen.cpuShare !== undefined && seen.cpuShare < limits.busyShare && (seen.receivedPerSecond ?? 0) < answeredPerSecond
   if (!idle) return { silence: before }
   // A late sample means that the engine was suspended, so only two intervals of that time count as silence.
   const counted = Math.min(seen.passedMs, 2 * sampleIntervalMs(limits))

@@ -228,6 +228,7 @@ const processesOf = (world: World, self: Incarnation, step: Step): Processes => 
     unfinishedLine: () => sync(() => ''),
     writtenBytes: (dir, stream) => sync(() => processes.launches.get(dir)?.lines[stream].length ?? 0),
     treeUsage: (marker) => sync(() => processes.usage(marker)),
+    receivedBytes: () => undefined,
     startShim: (dir, spec) => step('process.startShim', () => processes.start(dir, spec)),
     sweep: (marker) => step('process.sweep', () => processes.sweep(marker)),
     waitForExit: async (dir, options) => {

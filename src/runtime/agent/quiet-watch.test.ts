@@ -3,7 +3,7 @@ import { stallLimits, defaultStallSettings } from '../../recovery/stall.ts'
 import { watchQuiet } from './quiet-watch.ts'
 
 /** The clock that ran out in twenty minutes of a process that prints nothing and uses no processor time. */
-const stalledWhen = (runnable: boolean): string | undefined => {
+const stalledWhen = (runnable: boolean, bytesPerSecond = 0): string | undefined => {
   let now = 0
   let look = (): void => {}
   let found: string | undefined
@@ -17,6 +17,7 @@ const stalledWhen = (runnable: boolean): string | undefined => {
     },
     limits: stallLimits(defaultStallSettings),
     usage: () => [{ host: 'h', bootId: 'b', pid: 1, startTime: 's', cpuMs: 0, runnable }],
+    received: () => (bytesPerSecond * now) / 1000,
     unfinished: () => '',
     isPaused: () => false,
     onQuiet: () => {},
@@ -29,4 +30,9 @@ const stalledWhen = (runnable: boolean): string | undefined => {
 it('ends what sleeps, and not what waits for its turn on a crowded machine', () => {
   expect(stalledWhen(false)).toBe('silence')
   expect(stalledWhen(true)).toBeUndefined()
+})
+
+it('ends neither what is still being answered; the pings of an open connection are no answer', () => {
+  expect(stalledWhen(false, 5_000)).toBeUndefined()
+  expect(stalledWhen(false, 10)).toBe('silence')
 })

@@ -41,6 +41,8 @@ export interface QuietWatchOptions {
   clock: Pick<Clock, 'elapsed' | 'every'>
   limits: StallLimits
   usage(): ProcessUsage[]
+  /** Bytes that these processes received so far on their open connections; undefined = unknown. Asked only in a long silence. */
+  received(pids: readonly number[]): number | undefined
   /** The end of an unfinished line of its output. */
   unfinished(): string
   /** True = silence is not counted now. */
@@ -62,7 +64,14 @@ const ended = (reading: Transcript): number => reading.toolCalls - reading.openC
 interface Sample {
   at: number
   usage: ProcessUsage[]
+  received?: number | undefined
 }
+
+/** Bytes per second since the last sample. A closed connection takes its count with it. */
+const receivedSince = (before: Sample | undefined, now: Sample): number | undefined =>
+  before?.received === undefined || now.received === undefined || now.at <= before.at
+    ? undefined
+    : (1_000 * Math.max(0, now.received - before.received)) / (now.at - before.at)
 
 /** Share of one core that was used. Undefined = unknown: no earlier sample, or a process waits for a processor on a busy machine. */
 const shareOf = (before: Sample | undefined, now: Sample): number | undefined =>
@@ -96,11 +105,24 @@ const noPolls = (polledAt: number): Polls => ({
 })
 
 /** Compares the processor time of the process tree with the last sample. An agent that printed is working, so the samples restart. */
-const takeSample = (polls: Polls, watched: QuietWatchOptions): number | undefined => {
-  const next = polls.heard ? undefined : { at: polls.polledAt, usage: watched.usage() }
-  const cpuShare = next === undefined ? undefined : shareOf(polls.sample, next)
+const takeSample = (
+  polls: Polls,
+  watched: QuietWatchOptions,
+): Pick<ActivitySample, 'cpuShare' | 'receivedPerSecond'> => {
+  if (polls.heard) {
+    polls.sample = undefined
+    return {}
+  }
+  const next: Sample = { at: polls.polledAt, usage: watched.usage() }
+  // Reading the connections costs more than reading the processor time, and early silence means nothing.
+  if (polls.quiet.quietMs >= watched.limits.silenceMs / 4)
+    next.received = watched.received(next.usage.map(({ pid }) => pid))
+  const [cpuShare, receivedPerSecond] = [shareOf(polls.sample, next), receivedSince(polls.sample, next)]
   polls.sample = next
-  return cpuShare
+  return {
+    ...(cpuShare === undefined ? {} : { cpuShare }),
+    ...(receivedPerSecond === undefined ? {} : { receivedPerSecond }),
+  }
 }
 
 /** What can be observed since the last poll. */
@@ -113,13 +135,13 @@ const poll = (polls: Polls, watched: QuietWatchOptions): ActivitySample => {
   const passedMs = now - polls.polledAt
   polls.polledAt = now
   const prompt = asksForAnswer(begun) ? begun : polls.question
-  const cpuShare = takeSample(polls, watched)
+  const measured = takeSample(polls, watched)
   const { heard, afterToolResult, toolRuns } = polls
   polls.heard = false
   return {
     ...{ passedMs, hadOutput: heard, afterToolResult, toolRuns },
     ...(prompt === undefined ? {} : { prompt }),
-    ...(cpuShare === undefined ? {} : { cpuShare }),
+    ...measured,
   }
 }
 

@@ -36,6 +36,7 @@ export const watchStalls = (
   return watchQuiet({
     ...{ clock, isPaused, limits: stallLimits(config().stall) },
     usage: () => ports.processes.treeUsage(runContext.run.id),
+    received: ports.processes.receivedBytes,
     unfinished: () => ports.processes.unfinishedLine(dir),
     onQuiet: (seen) => record(runContext, undefined, seen),
     onStall: (stall, seen) => {

@@ -21,6 +21,7 @@ import { leasePorts, releasePorts } from '../../process/port-lease.ts'
 import { keepSpare } from '../../process/spare.ts'
 import { endRemaining, sweep } from '../../process/sweep.ts'
 import { followStreams, readSegments, writtenBytes } from '../../process/tail.ts'
+import { receivedBytes } from '../../process/received-bytes.ts'
 import { treeUsage } from '../../process/usage.ts'
 import { askVersion, printedBy } from '../../process/program-version.ts'
 import { authorOf } from '../../workspace/author.ts'
@@ -80,6 +81,7 @@ const realProcesses = {
   openGate,
   printedBy,
   readSegments,
+  receivedBytes,
   releasePorts,
   redactText,
   requestStop,
