@@ -361,7 +361,7 @@ describe('the page of a run', () => {
     const entry = page.locator('.timeline li')
     await entry.getByText('success').waitFor(slow)
     expect(await entry.innerText()).toMatch(
-      /EVIDENCE|Evidence[\s\S]*Not inside a trusted directory[\s\S]*RELAUNCH_WITH_SKIP_GIT_CHECK[\s\S]*session opens[\s\S]*Cost[\s\S]*launch 2/,
+      /EVIDENCE|Evidence[\s\S]*Not inside a trusted directory[\s\S]*RELAUNCH_WITH_SKIP_GIT_CHECK[\s\S]*opens a session[\s\S]*Cost[\s\S]*launch 2/,
     )
     await page.getByText('Full history').click()
     await page.locator('.story li').first().waitFor()

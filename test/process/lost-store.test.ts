@@ -27,11 +27,23 @@ const postgresOf = ({ top }: Scene): string => join(top, 'home', 'postgres')
 /** Only that of this scene: others share the server. */
 const dropSchema = async ({ top, root }: Scene): Promise<void> => {
   const { id } = await openRepository(root)
-  const client = new Client({ connectionString: inject('server').url })
-  await client.connect()
   const { schema } = embeddedLocation(serverOf({ home: join(top, 'home'), environment: {} }), id, 'unstuck')
-  await client.query(`drop schema "${schema}" cascade`)
-  await client.end()
+  const drop = async (): Promise<boolean> => {
+    const client = new Client({ connectionString: inject('server').url })
+    client.on('error', () => undefined) // told by the query
+    try {
+      await client.connect()
+      await client.query(`drop schema if exists "${schema}" cascade`)
+      return true
+    } catch (error) {
+      // Tests beside this one end connections of the server that they share.
+      if ((error as { code?: string }).code === '57P01') return false
+      throw error
+    } finally {
+      await client.end().catch(() => undefined) // it was ended
+    }
+  }
+  await expect.poll(drop, { timeout: 60_000 }).toBe(true)
 }
 
 const stateDirOfScene = async (here: Scene): Promise<string> =>

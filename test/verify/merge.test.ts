@@ -90,27 +90,31 @@ const passes = async (name: string) =>
 const probed = async (name: string) =>
   (await scene.events(goalOf(name), 'verify.probed')).map(({ taskId, payload }) => ({ taskId, ...payload }))
 
-test('a port that another program has: a question about this machine', { timeout: 400_000 }, async () => {
-  await scene.until(goalOf('taken'), 'ready', 'awaiting_human')
-  expect(await placesOf('taken')).toEqual(['blocked(awaiting_human)', 'done'])
-  expect(await passes('taken')).toEqual([false])
-  const question = (await scene.questions()).find(({ goalId }) => goalId === goalOf('taken'))
-  const text = expect.stringMatching(
-    new RegExp(`port ${portOf(taken)} is in use by \\S+ \\(pid ${process.pid}, not started by Unstuck\\)`),
-  )
-  expect(await probed('taken')).toEqual([
-    {
+test(
+  'a port that another program has: the merge waits three times, then a question about this machine',
+  { timeout: 400_000 },
+  async () => {
+    await scene.until(goalOf('taken'), 'ready', 'awaiting_human')
+    expect(await placesOf('taken')).toEqual(['blocked(awaiting_human)', 'done'])
+    expect(await passes('taken')).toEqual([false, false, false, false])
+    const question = (await scene.questions()).find(({ goalId }) => goalId === goalOf('taken'))
+    const text = expect.stringMatching(
+      new RegExp(`port ${portOf(taken)} is in use by \\S+ \\(pid ${process.pid}, not started by Unstuck\\)`),
+    )
+    const finding = {
       ...{ taskId: question?.taskId, command: 'node taken.js' },
       found: [{ probe: 'port', points: 'environment', text }],
-    },
-  ])
-  expect(question).toMatchObject({
-    question: expect.stringMatching(/is held up by this machine: port \d+ is in use by/),
-  })
-  expect(await scene.recoveries(goalOf('taken'))).toEqual([])
-  // Its own run had no fault.
-  expect((await scene.runs(goalOf('taken'))).map(({ state }) => state)).toEqual(['success', 'success'])
-})
+    }
+    expect(await probed('taken')).toEqual([finding, finding, finding, finding])
+    expect(question).toMatchObject({
+      question: expect.stringMatching(/is held up by this machine: port \d+ is in use by/),
+    })
+    const waited = { playbook: 'machine-wait', status: 'failed' }
+    expect(await scene.recoveries(goalOf('taken'))).toMatchObject([waited, waited, waited])
+    // Its own run had no fault.
+    expect((await scene.runs(goalOf('taken'))).map(({ state }) => state)).toEqual(['success', 'success'])
+  },
+)
 
 test('a registry out of reach: the merge waits, and no agent does its work again', { timeout: 400_000 }, async () => {
   const goal = goalOf('away')

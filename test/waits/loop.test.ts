@@ -328,10 +328,11 @@ describe('a recovery that the tester proposes', () => {
   test('AC-2: when recovery succeeds, next iteration runs normally', async () => {
     const id = goalOf('listed')
     await ended('listed')
-    // It is repeated in each new clone, and proposed and approved once; the proposal about passing checks is not read.
+    // It is repeated in each new clone, and proposed and approved once; the proposal about passing checks is not read, which an event says.
     expect(await proposalEvents(id)).toEqual([
       ...['recovery_proposed node repair.js', 'recovery_approved node repair.js'],
       ...Array.from({ length: 3 }, () => 'recovery_executed node repair.js'),
+      'recovery_resolved ',
     ])
     expect(await turnsOf('listed')).toEqual(allTurns)
     expect((await payloads('listed', 'loop.tests_finished')).map(({ state }) => state)).toEqual(['failed', 'passed'])

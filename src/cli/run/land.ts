@@ -71,7 +71,5 @@ export const landGoalCommand = async (live: Live, id: string, options: LandOptio
   const goal = await client.post<Goal>(`/goals/${id}/land`, order)
   if (goal.landing.part === true && goal.state !== 'ready')
     return followPart(live, client, { id, after: events.last, json: options.json ?? false })
-  if (goal.state === 'active' && options.json !== true)
-    printLine(live.io, 'It is on its way to a newer base; it lands when its checks pass there.')
   return followToEnd(live, client, goal, { json: options.json ?? false, after: events.last })
 }

@@ -28,21 +28,16 @@ const notReadyText = (goal: Goal, tasks: readonly Task[]): string => {
   const work = tasks.filter(({ supersededBy }) => supersededBy === null)
   const open = work.filter(({ status }) => status !== 'done').length
   const state = goal.state.replaceAll('_', ' ')
+  if (goal.state === 'active' && work.length > 0 && open === 0)
+    return `goal ${goal.id} is on its way to a newer base; it can land when its checks pass there, which "unstuck status" shows`
   if (!unfinished.has(goal.state) || open === 0)
     return `goal ${goal.id} is ${state}, and only a goal whose tasks are all done can land; "unstuck status" shows what it waits for`
   const look = goal.state === 'awaiting_human' ? '"unstuck inbox" has your questions' : '"unstuck status" shows why'
   return `${open} of the ${work.length} tasks of goal ${goal.id} ${open === 1 ? 'is' : 'are'} not done; ${look}`
 }
 
-/** Every task is done, and the goal is rebased or checked again before it is ready. It lands then, without being asked again. */
-const isBecomingReady = async (tx: Queryable, goal: Goal): Promise<boolean> => {
-  if (goal.state !== 'active') return false
-  const work = (await listTasks(tx, goal.id)).filter(({ supersededBy }) => supersededBy === null)
-  return work.length > 0 && work.every(({ status }) => status === 'done')
-}
-
 const requireLandable = async (tx: Queryable, goal: Goal, done: boolean): Promise<void> => {
-  if (goal.state === 'ready' || (!done && (await isBecomingReady(tx, goal)))) return
+  if (goal.state === 'ready') return
   const finished = unfinished.has(goal.state) && goal.repoMode !== 'direct' ? await landableTasks(tx, goal.id) : 0
   if (done && finished > 0) return
   const way =
@@ -93,10 +88,9 @@ export const landGoal = async (
         `goal ${id} was started on no branch (HEAD was detached); name the branch that is to have it: ${usableLandCommand(goal, present) ?? missingBranchText(goal)}`,
       )
     const target = chosen === undefined ? {} : { targetBranch: chosen }
-    if (goal.state === 'ready' || !done)
+    if (goal.state === 'ready')
       await progressGoal(tx, id, {
-        ...target,
-        ...(goal.state === 'ready' ? { reason: landCommand({ ...goal, ...target }) } : {}),
+        ...{ ...target, reason: landCommand({ ...goal, ...target }) },
         landing: { asked: true, tries: 0, refused: null },
       })
     else {

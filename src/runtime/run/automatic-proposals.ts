@@ -34,7 +34,9 @@ export const automaticLimits = async (
   const settings = context.config().recovery
   const { count, last } = await countedExecutions(db, goal.id)
   const most = settings?.max_auto_recoveries_per_run ?? 0
-  const now = await storeNow(db)
-  const due = (last?.getTime() ?? 0) + (settings?.cooldown_seconds ?? 0) * 1000
-  return { reached: count >= most, most, delayMs: last === null ? 0 : due - now.getTime(), until: new Date(due) }
+  const now = (await storeNow(db)).getTime()
+  const cooldownMs = (settings?.cooldown_seconds ?? 0) * 1000
+  // No longer than the cooldown itself, also where the clock was set back since the last command.
+  const delayMs = last === null ? 0 : Math.min(last.getTime() + cooldownMs - now, cooldownMs)
+  return { reached: count >= most, most, delayMs, until: new Date(now + delayMs) }
 }
