@@ -21,7 +21,9 @@ test.skipIf(!isKnown)('an answer that streams counts for the process that reads 
   try {
     const pids = [reader.pid as number]
     const first = await until(async () => receivedBytes(pids) || undefined, 'the first bytes')
-    await until(async () => ((receivedBytes(pids) ?? 0) > first + 5_000 ? true : undefined), 'more bytes')
+    const isMore = async (): Promise<true | undefined> =>
+      (receivedBytes(pids) ?? 0) > first + 5_000 ? true : undefined
+    expect(await until(isMore, 'more bytes')).toBe(true)
   } finally {
     reader.kill()
     server.closeAllConnections()
