@@ -160,6 +160,14 @@ export const newestEventOf = async (db: Queryable, run: OfRun, type: string): Pr
   return row === undefined ? undefined : fromRow<StoredEvent>(row)
 }
 
+/** Whether a person left a hint after the last launch of the task, so that no agent has read it yet. An edit begins a new count by itself. */
+export const hintSinceLaunch = async (db: Queryable, taskId: string): Promise<boolean> =>
+  (await firstRow(
+    db,
+    sql`select 1 from event where task_id = ${taskId} and type = 'task.edited' and payload->'changes' @> '[{"field":"hint"}]'
+      and id > coalesce((select max(id) from event where task_id = ${taskId} and type = 'run.launched'), 0) limit 1`,
+  )) !== undefined
+
 /** How many events of one type a run recorded in the last minute. */
 export const eventsOfMinute = async (db: Queryable, run: OfRun, type: string): Promise<number> =>
   (

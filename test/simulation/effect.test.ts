@@ -150,7 +150,7 @@ const provenElsewhere = [
   'remote-backoff',
   // quota.test.ts sees the first help, and fail where the other account is at its limit too; the second with a login in a file.
   ...['harness-failover', 'login-relaunch'],
-  // probes.test.ts sees it help when a port becomes free, and fail while it is taken.
+  // machine-wait.test.ts sees it help, test/verify/merge.test.ts fail while the port is taken.
   'machine-wait',
   // permissions.test.ts sees it help, and fail.
   'owner-bits',

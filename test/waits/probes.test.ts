@@ -12,8 +12,6 @@ import { sentenceOf } from '../../src/runtime/people/event-sentences.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
 
 let server: Server
-/** Ends while a task waits for its port. */
-let leaving: Server
 let registry: Server | undefined
 let registryPort: number
 let scene: Scene
@@ -24,7 +22,6 @@ const agent = (program: string) => ({ driver: 'claude' as const, program: `begin
 const tear = `(writeFileSync('node_modules/dep/package.json', ''), writeFileSync('node_modules/dep/index.js', 'throw 1'))`
 const checks = {
   port: 'node serve.js',
-  freed: 'node serve-later.js',
   undeclared: 'node use.js',
   asserted: 'node --test judge.test.js',
   offline: 'node fetch.js',
@@ -34,7 +31,7 @@ const checks = {
 
 const lock = JSON.stringify({ lockfileVersion: 3, packages: { 'node_modules/dep': { version: '1.0.0' } } })
 
-const files = (port: number, registry: number, later: number): Record<string, string> => ({
+const files = (port: number, registry: number): Record<string, string> => ({
   '.npmrc': `registry=http://127.0.0.1:${registry}/\n`,
   'fetch.js': `require('node:net').connect(${registry}, '127.0.0.1', () => process.exit(0)).on('error', () => {
     console.error('npm error code ECONNRESET\\nnpm error network request to http://127.0.0.1:${registry}/x failed, reason: read ECONNRESET')
@@ -48,7 +45,6 @@ const files = (port: number, registry: number, later: number): Record<string, st
   'node_modules/dep/index.js': '',
   'with-dep.js': "require('dep')",
   'serve.js': `require('node:net').createServer().listen(${port}, '127.0.0.1', () => process.exit(0))`,
-  'serve-later.js': `require('node:net').createServer().listen(${later}, '127.0.0.1', () => process.exit(0))`,
   'judge.test.js': `require('node:test').test('serves', () => require('node:assert').equal('listen EADDRINUSE: address already in use 127.0.0.1:${port}', 'ready'))`,
 })
 
@@ -61,7 +57,6 @@ const portOf = (of: Server): number => (of.address() as { port: number }).port
 
 beforeAll(async () => {
   server = await listening(0)
-  leaving = await listening(0)
   // Away until a test brings it back.
   const away = await listening(0)
   registryPort = portOf(away)
@@ -69,7 +64,6 @@ beforeAll(async () => {
   const port = portOf(server)
   const agents = {
     port: agent("put('made.txt', 'made')"),
-    freed: agent("put('made.txt', 'made')"),
     undeclared: agent(`put('use.js', "require('left-pad')")`),
     asserted: agent("put('made.txt', 'made')"),
     torn: agent(`count('TOP/torn') === 1 ? ${tear} : put('made.txt', 'made')`),
@@ -83,14 +77,13 @@ beforeAll(async () => {
   scene = await openScene(
     agents,
     { maxParallel: 2, retry: { transientBaseSeconds: 1, transientMaxSeconds: 1 } },
-    { files: files(port, registryPort, portOf(leaving)) },
+    { files: files(port, registryPort) },
   )
   for (const [harness, command] of Object.entries(checks))
     goals.set(harness, await scene.goal([{ harness, commands: [command] }]))
 })
 afterAll(async () => {
   await scene.clear()
-  leaving.close()
   server.close()
   registry?.close()
 })
@@ -122,17 +115,6 @@ test('a port that another program has: named with its process, in question, even
   expect(event && sentenceOf(event)).toMatch(
     /^probes after node serve\.js: port: port \d+ is in use by .*\(at fault: the environment\)$/,
   )
-})
-
-test('a port that becomes free: the check runs again on the same work, without a call of the agent or a question', async () => {
-  const goal = goals.get('freed') as string
-  await scene.waitFor('the wait', async () => (await scene.recoveries(goal)).at(0))
-  leaving.close()
-  await scene.until(goal, 'ready', 'awaiting_human')
-  expect(await scene.task(goal)).toMatchObject({ status: 'done' })
-  expect(await launchesOf(goal)).toBe(1)
-  expect(scene.show('made.txt', goal)).toBe('made')
-  expect((await scene.recoveries(goal)).at(-1)).toMatchObject({ playbook: 'machine-wait', status: 'success' })
 })
 
 test('a package that nothing declares: the work is at fault, and no install would help', async () => {

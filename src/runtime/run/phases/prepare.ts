@@ -9,7 +9,7 @@ import { ownersFiles } from '../../../recovery/install.ts'
 import { allowedEnvironment } from '../../../process/environment.ts'
 import type { Evidence, ObservedDirectory } from '../../../recovery/evidence.ts'
 import { isExcluded, keptVerdict } from '../../../domain/run.ts'
-import { appendEvent } from '../../../store/event.ts'
+import { appendEvent, hintSinceLaunch } from '../../../store/event.ts'
 import { filesThatHelped, recoveriesOf } from '../../../store/recovery.ts'
 import { pathsLeftOut, type PathLeftOut } from '../../../store/requeue.ts'
 import { requireLease } from '../../../store/run.ts'
@@ -272,7 +272,8 @@ export const prepare: Phase = async (runContext) => {
   if (check !== undefined) return recover(runContext, { kind: 'check', check }, { source: 'engine' })
   await layEarlierWork(runContext, base)
   await saveProgress(runContext, { baseCommit: base })
-  const isReady = (await continueProposal(runContext)) || (await waitedForMachine(runContext))
+  const isDone = (await continueProposal(runContext)) || (await waitedForMachine(runContext))
+  const isReady = isDone && !(await hintSinceLaunch(context.db, runContext.task.id))
   if (runContext.task.kind === 'loop') return beginLoop(runContext, base, isReady)
   await saveProgress(runContext, { phase: isReady ? 'collect' : 'launch' })
   return 'on'

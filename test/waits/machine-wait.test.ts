@@ -1,0 +1,69 @@
+/** Work whose checks wait for this machine: they run again without a call of the agent, unless a person left a hint meanwhile. */
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openScene, type Scene } from '../recovery/scene.ts'
+
+const listening = async (): Promise<Server> => {
+  const made = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
+  await once(made, 'listening')
+  return made
+}
+
+const names = ['freed', 'hinted'] as const
+type Name = (typeof names)[number]
+const held = new Map<Name, Server>()
+let scene: Scene
+
+beforeAll(async () => {
+  for (const name of names) held.set(name, await listening())
+  const portOf = (name: Name): number => ((held.get(name) as Server).address() as AddressInfo).port
+  const agent = (name: Name, before = '') => ({
+    driver: 'command' as const,
+    program: `${before}; put('made.txt', String(count('TOP/${name}')))`,
+  })
+  const hold = `while (!existsSync('TOP/go')) await new Promise((next) => setTimeout(next, 20))`
+  const check = (name: Name): string =>
+    `require('node:net').createServer().listen(${portOf(name)}, '127.0.0.1', () => process.exit(0))`
+  scene = await openScene(
+    { freed: agent('freed'), hinted: agent('hinted', hold) },
+    { maxParallel: 2, retry: { transientBaseSeconds: 30, transientMaxSeconds: 30 } },
+    { files: { 'freed.js': check('freed'), 'hinted.js': check('hinted') } },
+  )
+})
+afterAll(async () => {
+  await scene?.clear()
+  for (const server of held.values()) server.close()
+})
+
+const begin = (name: Name): Promise<string> => scene.goal([{ harness: name, commands: [`node ${name}.js`] }])
+const waits = (goal: string, name: Name): Promise<unknown> =>
+  scene.waitFor(`the wait of ${name}`, async () => {
+    const running = (await scene.runs(goal)).some(({ state }) => state === 'running')
+    return !running && (await scene.recoveries(goal)).length > 0 ? true : undefined
+  })
+const launchesOf = async (goal: string): Promise<number> =>
+  (await scene.runs(goal)).reduce((sum, { launches }) => sum + launches.length, 0)
+
+test('a port that becomes free: the work that is there is checked again', async () => {
+  const goal = await begin('freed')
+  await waits(goal, 'freed')
+  held.get('freed')?.close()
+  await scene.until(goal, 'ready', 'awaiting_human')
+  expect(await scene.task(goal)).toMatchObject({ status: 'done' })
+  expect([await launchesOf(goal), scene.show('made.txt', goal)]).toEqual([1, '1'])
+  expect((await scene.recoveries(goal)).at(-1)).toMatchObject({ playbook: 'machine-wait', status: 'success' })
+})
+
+test('a hint that came during the attempt is read: its agent is called again, although the work is there', async () => {
+  const goal = await begin('hinted')
+  await scene.waitFor('the agent', async () => (await launchesOf(goal)) > 0 || undefined)
+  await scene.post(`/tasks/${(await scene.task(goal)).id}/retry`, { hint: 'Do it better', by: 'me' })
+  writeFileSync(join(scene.top, 'go'), '')
+  await waits(goal, 'hinted')
+  held.get('hinted')?.close()
+  await scene.until(goal, 'ready', 'awaiting_human')
+  expect([await launchesOf(goal), scene.show('made.txt', goal)]).toEqual([2, '2'])
+})
