@@ -2,13 +2,13 @@
  * Lists in pages, oldest first. The cursor is the id of the last row that the reader has. Rows are compared by their
  * sort keys, so a page neither repeats nor skips a row, whatever is added meanwhile. Reads only.
  */
-import { stableUpTo } from './event.ts'
 import type { Escalation } from '../domain/escalation.ts'
 import type { Goal } from '../domain/goal.ts'
 import type { Judgement } from '../domain/judgement.ts'
 import type { Run } from '../domain/run.ts'
 import type { Task } from '../domain/task.ts'
 import { fromRow, firstRow, json, sql, type Queryable } from './db.ts'
+import { stableUpTo } from './event.ts'
 import type { Recovery } from './recovery.ts'
 import type { Requeue } from './requeue.ts'
 import { readRun } from './run.ts'

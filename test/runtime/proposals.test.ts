@@ -15,7 +15,8 @@ import { considerProposal } from '../../src/runtime/run/decide-proposal.ts'
 import { diagnose } from '../../src/recovery/diagnosis.ts'
 import { continueProposal } from '../../src/runtime/run/continue-proposal.ts'
 import { intendProposed, runProposed } from '../../src/runtime/run/run-proposal.ts'
-import { resolveProposed } from '../../src/runtime/run/settle-proposals.ts'
+import { automaticLimits } from '../../src/runtime/run/automatic-proposals.ts'
+import { dropNeedless, resolveProposed } from '../../src/runtime/run/settle-proposals.ts'
 import { commandRecords } from '../../src/store/command-record.ts'
 import { sql } from '../../src/store/db.ts'
 import { listRecoveries } from '../../src/store/recovery.ts'
@@ -281,6 +282,18 @@ test('an agent that changed nothing because its environment is broken is heard a
   expect(question?.kind).toBe('recovery_failed')
 })
 
+test('a cooldown is never longer than itself, also after the clock was set back by a day', async () => {
+  const [run] = (await place.runs()) as [RunContext]
+  const proposal = await place.propose(run)
+  await intend(run, proposal.id)
+  await runProposed(run, place.found)
+  place.settings.recovery = { auto_approve: [command], cooldown_seconds: 600 }
+  await place.store.db.query(
+    sql`update recovery_execution set started_at = started_at + interval '1 day', ended_at = ended_at + interval '1 day' where task_id = ${run.task.id}`,
+  )
+  expect((await automaticLimits(place.store.db, run)).delayMs).toBe(600_000)
+})
+
 test('a proposal that nobody reads is resolved by an event: the checks pass without it, or recovery is off', async () => {
   const [needless, off] = (await place.runs(2)) as [RunContext, RunContext]
   const leave = (run: RunContext): void => {
@@ -292,8 +305,8 @@ test('a proposal that nobody reads is resolved by an event: the checks pass with
       sql`select payload->>'by' as by, payload->>'method' as method from event where run_id = ${run.id} and type = 'recovery_resolved'`,
     )) as object[]
   leave(needless)
-  await settled(needless, passed)
-  await settled(needless, passed)
+  await dropNeedless(needless)
+  await dropNeedless(needless)
   expect(await resolvedBy(needless)).toEqual([{ by: 'unstuck', method: 'not_needed' }])
   leave(off)
   place.settings.recovery = { enabled: false }

@@ -3,9 +3,9 @@
  * read from the owner's checkout and never from an agent's clone, so no agent can change it. A broken contract is an error that names
  * the spot; treating it as empty would let work pass unchecked.
  */
-import { isDocumentation } from '../../recovery/documentation.ts'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { isDocumentation } from '../../recovery/documentation.ts'
 import type { Verdict } from '../../domain/run.ts'
 import { roles, type Role, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'

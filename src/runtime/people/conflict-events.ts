@@ -10,7 +10,7 @@ export const conflictEvents: EventTypes = {
   'judge.mainline_recreate_task_created': {
     meaning: 'the task that was to solve the conflict ended without a result; the work is done again on the newer base',
     sentence: (p) =>
-      `nobody solved the conflict, so the task is done again on the newer base: ${payloadText(p, 'evidence')}`,
+      `the conflict is still there, so the task starts over on the newer base: ${payloadText(p, 'evidence')}`,
   },
   'goal.target_checked': {
     meaning: "the checks of the user's branch ran once after a goal had landed on it",

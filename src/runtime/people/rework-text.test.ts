@@ -60,7 +60,7 @@ it('what a person asked for is told as that', () => {
     number: 4,
     status: 'queued',
     title: 'x',
-    rework: { parent: 't-1', because: 'root objects: name it b.js' },
+    rework: { parent: 't-1', kind: 'objection', because: 'root objects: name it b.js' },
   }
   const text = waits({ retry: null }, [child])?.text
   expect(text).toContain('root asked: "name it b.js"; task 4')

@@ -1,3 +1,4 @@
+import type { ReworkKind } from '../../domain/rework.ts'
 import type { Task } from '../../domain/task.ts'
 
 /** How a task continues after work that did not pass, in words for a person. */
@@ -16,19 +17,20 @@ export const continuationOf = (reason: string): string =>
   continuations[reason] ??
   (reason.includes('_adjusted') ? 'it starts again with corrected checks' : 'you are asked if nothing else is left')
 
-/** Why finished work does not land yet. `because`: as `direct-evidence.ts` words an objection, or what a merge met. `corrector`: names the task. */
-export const correctionText = (because: string, corrector: string): string => {
-  const [, by, note = ''] = /^(.*?) objects: (.*)$/s.exec(because) ?? []
-  if (by !== undefined) return `${by} asked: "${note}"; ${corrector} does it`
+/** Why finished work does not land yet. `because`: shortened. `corrector`: names the task that corrects it. */
+export const correctionText = (kind: ReworkKind, because: string, corrector: string): string => {
+  const at = because.indexOf(' objects: ')
+  if (kind === 'objection' && at !== -1)
+    return `${because.slice(0, at)} asked: "${because.slice(at + ' objects: '.length)}"; ${corrector} does it`
   return `its work could not land yet${because === '' ? '' : ` (${because})`}; ${corrector} corrects it`
 }
 
-/** What follows a cancelled task: one that continues its work, or how it comes back with what it needs. */
+/** How a cancelled task ended: another task continues its work, or a task that it needs was cancelled. */
 export const endText = (task: Pick<Task, 'supersededBy' | 'dependsOn'>, tasks: readonly Task[]): string => {
   const next = tasks.find(({ id }) => id === task.supersededBy)
   if (next !== undefined) return `task ${next.number} continues its work`
   const [needed] = tasks.filter(({ id, status }) => status === 'cancelled' && task.dependsOn.includes(id))
   return needed === undefined
     ? 'ended'
-    : `cancelled with task ${needed.number}, which it needs; to do both: unstuck retry ${needed.id}`
+    : `cancelled because it needs task ${needed.number}; to redo both: unstuck retry ${needed.id}`
 }

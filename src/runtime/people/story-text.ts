@@ -101,7 +101,7 @@ const cancelReasons: Record<string, (payload: Payload) => string> = {
     'the task was given up: it and the tasks that it continued did not pass, and no further one is made',
   policy_violation_rework_suppressed_exhausted: () => 'the task was given up: no rule allows the paths that it changed',
   conflict_autofix_needs_rework_suppressed: () =>
-    'it did not solve the conflict; the task whose work conflicts is done again on the newer base',
+    'it did not solve the conflict; the task whose work conflicts starts over on the newer base',
 }
 
 export const cancelledText = (payload: Payload): string => {

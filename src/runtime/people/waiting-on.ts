@@ -260,7 +260,11 @@ const autoFixWait = (task: Task, tasks: readonly Task[]): WaitingOn | undefined 
   if (corrector === undefined) return undefined
   return {
     owner: 'cycle manager',
-    text: correctionText(shown(corrector.rework?.because ?? '', 120), named(corrector, task.goalId)),
+    text: correctionText(
+      corrector.rework?.kind ?? 'rework',
+      shown(corrector.rework?.because ?? '', 120),
+      named(corrector, task.goalId),
+    ),
   }
 }
 

@@ -174,8 +174,7 @@ export const considerProposal = async (
 ): Promise<PhaseResult | undefined> => {
   if (!readsProposal(runContext.run)) return undefined
   if (!proposalsOn(runContext)) {
-    const why = { by: 'config', method: 'not_run', note: 'recovery.enabled is off' }
-    await runContext.context.db.transaction((tx) => dropUnread(tx, runContext, why))
+    await dropUnread(runContext, { by: 'config', method: 'not_run', note: 'recovery.enabled is off' })
     return undefined
   }
   const isLast = step.kind !== 'recover'

@@ -13,7 +13,7 @@ import { carryOut, recover } from './carry-out.ts'
 import { considerProposal } from './decide-proposal.ts'
 import { resolveFeedback, resolvePaths } from './resolve-feedback.ts'
 import { resolveRepairs } from './repair.ts'
-import { resolveProposed } from './settle-proposals.ts'
+import { dropNeedless, resolveProposed } from './settle-proposals.ts'
 import type { PhaseResult } from './phase.ts'
 import type { JudgedReport } from '../checks/check-runner.ts'
 import { withRepairFacts } from '../checks/repair-facts.ts'
@@ -142,6 +142,7 @@ const repairEnvironment = async (
   const { context, run } = runContext
   const failed = observed === undefined ? undefined : await withRepairFacts(runContext, observed)
   const seen = { results, ...(failed === undefined ? {} : { failed }) }
+  if (failed === undefined) await dropNeedless(runContext)
   await context.db.transaction(async (tx) => {
     await requireLease(tx, run)
     await resolveRepairs(tx, runContext, seen)

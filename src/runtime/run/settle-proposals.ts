@@ -69,16 +69,20 @@ const settle = async (
   else if (found.state === 'approved') mustSucceed(await moveProposal(tx, found, 'had_no_effect'))
 }
 
+const notNeeded = { by: 'unstuck', method: 'not_needed', note: 'the checks pass without it' }
+
 /** The checks pass without the proposals that nobody decided about. */
-const dropUnneeded = async (tx: Queryable, runContext: RunContext): Promise<void> => {
-  const why = { by: 'unstuck', method: 'not_needed', note: 'the checks pass without it' }
-  for (const proposal of await proposalsOf(tx, { taskId: runContext.run.taskId })) {
+const dropUnneeded = async (tx: Queryable, { run }: RunContext): Promise<void> => {
+  const { by, note } = notNeeded
+  for (const proposal of await proposalsOf(tx, { taskId: run.taskId })) {
     if (proposal.state !== 'open' && proposal.state !== 'approved') continue
-    const moved = mustSucceed(await moveProposal(tx, proposal, 'not_needed', { decidedBy: why.by, note: why.note }))
-    await appendResolved(tx, moved, why)
+    const moved = mustSucceed(await moveProposal(tx, proposal, 'not_needed', { decidedBy: by, note }))
+    await appendResolved(tx, moved, notNeeded)
   }
-  await dropUnread(tx, runContext, why)
 }
+
+/** The checks pass, so a proposal that was left is not read. Before the result is stored, because that is not repeated. */
+export const dropNeedless = (runContext: RunContext): Promise<void> => dropUnread(runContext, notNeeded)
 
 export const resolveProposed = async (tx: Queryable, runContext: RunContext, seen: Observed): Promise<void> => {
   const { context, task } = runContext

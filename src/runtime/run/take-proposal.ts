@@ -59,15 +59,20 @@ const readFile = (runContext: RunContext): FileRead | undefined => {
   return { digest: createHash('sha256').update(bytes).digest('hex'), read: readProposal(bytes) }
 }
 
-/** A proposal that nobody reads leaves a trace, and no later run or role is charged with it. Repeated after a crash. */
+/**
+ * Records why a proposal is not read, then removes it, so that neither a later run nor another role is charged with it. A crash in between
+ * records it twice.
+ */
 export const dropUnread = async (
-  tx: Queryable,
   runContext: RunContext,
   why: { by: string; method: string; note: string },
 ): Promise<void> => {
   const { context, run } = runContext
   if (readFile(runContext) === undefined) return
-  await appendResolved(tx, { goalId: run.goalId, taskId: run.taskId, runId: run.id }, why)
+  await context.db.transaction(async (tx) => {
+    await requireLease(tx, run)
+    await appendResolved(tx, { goalId: run.goalId, taskId: run.taskId, runId: run.id }, why)
+  })
   context.ports.files.rmSync(proposalFile(runContext), { recursive: true, force: true })
 }
 

@@ -29,7 +29,7 @@ import { discardCheckWorkspace, makeCheckWorkspace, type CheckWorkspaceProblem }
 import { resolveFeedback, resolveKeptTests, resolveWeakened } from '../resolve-feedback.ts'
 import { considerProposal } from '../decide-proposal.ts'
 import { endUnknownOutcome } from '../end-unknown-outcome.ts'
-import { resolveProposed } from '../settle-proposals.ts'
+import { dropNeedless, resolveProposed } from '../settle-proposals.ts'
 import { endLeftRunning } from '../end-left-running.ts'
 import { isIterationTest, testedIteration } from '../loop/iteration-tests.ts'
 import { removedFailures } from '../removed-tests.ts'
@@ -229,6 +229,7 @@ const passedVerification = async (
     await cachePassed(context.ports, { ...context, commit: found.tree, installs }, report.results)
   const outcome = provenOutcome(outcomeOf(report.results, true), verdict.proof)
   const passed = report.results.filter(isEvidence).length
+  await dropNeedless(runContext)
   await context.db.transaction(async (tx) => {
     await recordFindings(tx, runContext.run, report.findings)
     await resolveRepairs(tx, runContext, report)
@@ -252,6 +253,7 @@ const passedIteration = async (
   { found, verdict }: Work,
   report: JudgedReport,
 ): Promise<PhaseResult> => {
+  await dropNeedless(runContext)
   await runContext.context.db.transaction(async (tx) => {
     await recordFindings(tx, runContext.run, report.findings)
     await resolveRepairs(tx, runContext, report)
