@@ -34,3 +34,11 @@ export const agoText = (at: string, now: number): string => {
   const passed = now - Date.parse(at)
   return passed < 1000 ? 'just now' : `${spanText(Math.floor(passed / 1000) * 1000)} ago`
 }
+
+const day24 = { hourCycle: 'h23' } as const
+
+/** Date and time in the words of the browser's language, with 24 hours as everywhere else in Unstuck. */
+export const dateText = (at: string): string => new Date(at).toLocaleString(undefined, day24)
+
+/** The same without the date. */
+export const timeOfDay = (at: string): string => new Date(at).toLocaleTimeString(undefined, day24)

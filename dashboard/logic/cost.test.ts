@@ -63,6 +63,7 @@ it('names the parts of an action and leaves out what says nothing', () => {
       restart: { tree: 'dbe3' },
       onto: 'a'.repeat(40),
       conflicts: ['x', 'y'],
+      feedback: { command: 'npm test', failing: ['a > b', 'c'] },
     }),
   ).toEqual([
     ['addDir', '/a'],
@@ -70,5 +71,6 @@ it('names the parts of an action and leaves out what says nothing', () => {
     ['delay', '79 s'],
     ['onto', 'a'.repeat(12)],
     ['conflicts', 'x, y'],
+    ['feedback', 'npm test: 2 findings'],
   ])
 })

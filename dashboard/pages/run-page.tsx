@@ -3,7 +3,7 @@ import type { Run } from '../../src/api/contract.ts'
 import { useJudgements, useRecoveries, useRun, useRuns } from '../data/queries.ts'
 import { isRequestFailure } from '../data/client.ts'
 import type { BoardGoal } from '../logic/board.ts'
-import { serverTime, spanText, type ServerClock } from '../logic/clock.ts'
+import { dateText, serverTime, spanText, type ServerClock } from '../logic/clock.ts'
 import type { RunPart } from '../logic/route.ts'
 import { moneyText, tokensText } from '../logic/text.ts'
 import { Ago, Badge, Facts, Loading, SafeText, Section } from '../parts/basics.tsx'
@@ -61,10 +61,7 @@ const Details = ({ run }: { run: Run }) => (
         ['Session', run.sessionId === null ? null : <SafeText key="session" text={run.sessionId} />],
         ['Base', run.baseCommit === null ? null : <code key="base">{run.baseCommit.slice(0, 12)}</code>],
         ['Commit', run.commit === null ? null : <code key="commit">{run.commit.slice(0, 12)}</code>],
-        [
-          'Judged',
-          run.judgedAt === null ? null : new Date(run.judgedAt).toLocaleString(undefined, { hourCycle: 'h23' }),
-        ],
+        ['Judged', run.judgedAt === null ? null : dateText(run.judgedAt)],
       ]}
     />
   </Section>

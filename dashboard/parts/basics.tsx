@@ -1,6 +1,6 @@
 /** Small building blocks of every page. Text that agents or tools wrote goes through `SafeText`, which makes control characters visible. */
 import { useEffect, useState, type ReactNode } from 'react'
-import { agoText, countdownText, serverTime, type ServerClock } from '../logic/clock.ts'
+import { agoText, countdownText, dateText, serverTime, type ServerClock } from '../logic/clock.ts'
 import { foldText, visible, words } from '../logic/text.ts'
 
 /** The colour only repeats the word, for readers who cannot tell colours apart. */
@@ -56,18 +56,13 @@ const useServerTime = (clock: ServerClock): number => {
 
 /** `status` of the task says what happens at that time. */
 export const Countdown = ({ at, status, clock }: { at: string; status: string; clock: ServerClock }) => (
-  <time
-    role="timer"
-    className="badge wait"
-    dateTime={at}
-    title={new Date(at).toLocaleString(undefined, { hourCycle: 'h23' })}
-  >
+  <time role="timer" className="badge wait" dateTime={at} title={dateText(at)}>
     {countdownText(at, useServerTime(clock), status === 'blocked(issue_linking)' ? 'question' : 'retry')}
   </time>
 )
 
 export const Ago = ({ at, clock }: { at: string; clock: ServerClock }) => (
-  <time dateTime={at} title={new Date(at).toLocaleString(undefined, { hourCycle: 'h23' })}>
+  <time dateTime={at} title={dateText(at)}>
     {agoText(at, useServerTime(clock))}
   </time>
 )

@@ -1,4 +1,5 @@
 /** Every event of a goal, task or run as a sentence, for a reader who was away. Fetched when it is opened. */
+import { timeOfDay } from '../logic/clock.ts'
 import { useState } from 'react'
 import { useHistory } from '../data/queries.ts'
 import { Loading, SafeText } from './basics.tsx'
@@ -16,7 +17,7 @@ export const History = ({ id }: { id: string }) => {
           // oxlint-disable-next-line react/no-array-index-key -- the history only grows at its end
           <li key={index}>
             <time dateTime={line.at} className="quiet">
-              {new Date(line.at).toLocaleTimeString(undefined, { hourCycle: 'h23' })}
+              {timeOfDay(line.at)}
             </time>{' '}
             <SafeText text={line.text} />
           </li>

@@ -1,7 +1,8 @@
 /** The recoveries of a task: for each the evidence, the action, its success criterion, the observation, and the cost. */
 import type { Recovery, Run } from '../../src/api/contract.ts'
 import type { ServerClock } from '../logic/clock.ts'
-import { conditionText, costText, parametersOf } from '../logic/cost.ts'
+import { conditionText } from '../logic/condition.ts'
+import { costText, parametersOf } from '../logic/cost.ts'
 import { linkTo } from '../logic/route.ts'
 import { words } from '../logic/text.ts'
 import { Ago, Badge, TextBlock, Facts, SafeText } from './basics.tsx'

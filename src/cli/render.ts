@@ -72,7 +72,7 @@ export const taskLine = (
   const isInterrupted = isEngineGone && task.status === 'running'
   const step = isInterrupted ? 'it goes on when an engine runs' : stepText(task, now)
   const { outcome = null, proof = null, notes = [] } = (task.status === 'done' ? task.run : null) ?? {}
-  // Nobody cancelled it, and an answer brings it back.
+  // Unstuck gave it up; an answer to its question revives it.
   const isStuck = task.status === 'cancelled' && task.nextStep?.owner === 'person'
   const status = isInterrupted ? leftAtWork : isStuck ? 'given up' : task.status
   // Nothing was achieved that would deserve the colour of success.

@@ -36,7 +36,7 @@ const dropSchema = async ({ top, root }: Scene): Promise<void> => {
       await client.query(`drop schema if exists "${schema}" cascade`)
       return true
     } catch (error) {
-      // Tests beside this one end connections of the server that they share.
+      // An engine of a test beside this one ends connections that are no engine’s (src/api/watch-connections.ts).
       if ((error as { code?: string }).code === '57P01') return false
       throw error
     } finally {

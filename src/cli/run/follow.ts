@@ -52,13 +52,12 @@ interface Told {
   problems: Map<string, string>
 }
 
-/** Whether the end of a run says only what the recovery that follows it was begun for. */
-const isRepetition = ({ type, runId, payload }: EventView, { problems }: Told): boolean => {
-  const evidence = typeof payload['evidence'] === 'string' ? payload['evidence'] : undefined
-  if (runId === null || evidence === undefined) return false
-  if (type === 'recovery.started') problems.set(runId, evidence)
-  return type === 'run.failed' && problems.get(runId) === evidence
-}
+const evidenceOf = ({ payload }: EventView): string =>
+  typeof payload['evidence'] === 'string' ? payload['evidence'] : ''
+
+/** Whether the end of a run only repeats the problem for which a recovery was begun. */
+const isRepetition = (event: EventView, { problems }: Told): boolean =>
+  event.type === 'run.failed' && evidenceOf(event) !== '' && problems.get(event.runId ?? '') === evidenceOf(event)
 
 const textOf = (event: EventView, { checks }: Told): string => {
   const found = event.type === 'task.done' ? checks.get(event.taskId ?? '') : undefined
@@ -211,6 +210,7 @@ export const followGoal = async (
         numbers.set(event.taskId, event.payload['number'] as number)
       if (event.type === 'task.awaiting_judge' && event.taskId !== null && event.payload['trigger'] !== 'asked_again')
         told.checks.set(event.taskId, verdictText(event.payload))
+      if (event.type === 'recovery.started' && event.runId !== null) told.problems.set(event.runId, evidenceOf(event))
       if (json) printJson(io, event)
       else if (!isQuiet(event) && !isRepetition(event, told)) printLine(io, eventLine(event, told))
     }
