@@ -6,7 +6,7 @@ import type { AnyFacts, Diagnosis } from '../recovery/types.ts'
 import { blockerText, permissionAdvice } from '../runtime/core/question.ts'
 import type { ExecParts, ExecResult } from './exec-events.ts'
 import type { EndedLaunch } from './launch-once.ts'
-import { anyFileChanged } from './refusal.ts'
+import { anyFileChanged, type WorkFolders } from './refusal.ts'
 import { remedyOf } from './remedy.ts'
 
 export type ExecEnding = Pick<ExecResult, 'outcome' | 'exitCode'> & Partial<Pick<ExecResult, 'label' | 'until'>>
@@ -14,14 +14,13 @@ export type ExecEnding = Pick<ExecResult, 'outcome' | 'exitCode'> & Partial<Pick
 const statusOf = ({ code, signal }: AgentExit): number =>
   code ?? (signal === 'SIGINT' ? 130 : signal === 'SIGTERM' ? 143 : 137)
 
-interface Command {
+interface Command extends WorkFolders {
   driver: Driver
-  cwd: string
   startedAt: number
 }
 
 export const resultOf = (
-  { driver, cwd, startedAt }: Command,
+  { driver, startedAt, ...folders }: Command,
   ended: EndedLaunch,
   launches: number,
   ending: ExecEnding,
@@ -40,7 +39,7 @@ export const resultOf = (
       ...{ kind: denial.kind, tool: denial.tool, target: denial.target ?? null, text: denial.text },
       remedy: remedyOf(driver, denial, transcript.stderrTail),
     })),
-    changed: driver.name === 'command' ? null : (anyFileChanged(cwd, startedAt) ?? null),
+    changed: driver.name === 'command' ? null : (anyFileChanged(folders, startedAt) ?? null),
   }
 }
 

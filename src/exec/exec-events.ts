@@ -50,7 +50,7 @@ export interface ExecResult {
   session: string | null
   /** `remedy`: how a person allows the call, in the options of this CLI. */
   denials: { kind: string; tool: string; target: string | null; text: string; remedy: string }[]
-  /** Whether a file in the working folder changed; null = not checked, or too many files. */
+  /** Whether a file in the working folder or in an allowed directory changed; null = not checked, or too many files. */
   changed: boolean | null
   /** End of the wait, with `waiting`, where the provider states it. */
   until: string | null

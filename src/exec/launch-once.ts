@@ -199,7 +199,9 @@ export const launchOnce = async (
   const exit = await agent.ended
   watch.end()
   if (exit.fault !== undefined) return { fault: exit.fault }
-  const transcript = output.now()
+  const printed = output.now()
+  const source = { environment: parts.environment, files: realFiles, workspace: parts.cwd }
+  const transcript = driver.nameRefusals?.(printed, source) ?? printed
   const ended = { transcript, exit, conclusion: withoutLoopStop(transcript, driver.conclude(transcript, exit)) }
   const launched = launchedWith(parts, transcript, change)
   const may = parts.command.restriction(parts.environment)

@@ -56,7 +56,7 @@ const evidenceOf = ({ parts, ended }: Launched): Evidence | undefined => {
   const harness = parts.command.driver.name
   if (conclusion.ok) {
     // Do not repeat work that was done, unless something was refused that the user allowed.
-    const changed = anyFileChanged(parts.cwd, ended.startedAt) !== false
+    const changed = anyFileChanged(parts, ended.startedAt) !== false
     const open = denials.filter((denial) => (changed ? isAllowed(parts, denial) : isCorrectable(denial)))
     return open.length === 0 ? undefined : { kind: 'denial', harness, denials: open, because: 'nothing changed' }
   }

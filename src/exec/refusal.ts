@@ -1,6 +1,6 @@
 /** Decides whether a command did its work although something was refused. Its status does not show that: every agent CLI exits with 0. */
 import { lstatSync, readdirSync, type Stats } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import type { UserCommand } from '../harness/user-command.ts'
 import type { ObservedDenial } from '../recovery/evidence.ts'
 
@@ -17,26 +17,35 @@ const changedSince = (path: string, since: number): boolean => {
 /** A larger folder is not searched; it counts as changed, and the agent's own status is kept. */
 const mostEntries = 50_000
 
-/** Git rewrites its index even for commands that only read, so it proves no work. */
-const isIndex = (path: string): boolean => /\/\.git(?:\/index(?:\.lock)?)?$/.test(path)
+/**
+ * What proves work below a git directory: the rest of it (index, logs, notes of tools such as `.git/opencode`) also changes under a
+ * command that only reads.
+ */
+const gitWork = ['HEAD', 'packed-refs', 'refs']
+
+const entriesOf = (path: string): string[] => {
+  try {
+    const names = readdirSync(path)
+    return (basename(path) === '.git' ? names.filter((name) => gitWork.includes(name)) : names).map((name) =>
+      join(path, name),
+    )
+  } catch {
+    return [] // An unreadable folder shows no change.
+  }
+}
 
 /** The mode of a folder may have been changed by us, so for a folder only a change of its entries counts. */
 const changeTime = (found: Stats): number => (found.isDirectory() ? found.mtimeMs : found.ctimeMs)
 
-/** Whether any file below a folder changed since then; undefined = there are too many files. */
-const anyChanged = (root: string, since: number): boolean | undefined => {
-  const open = [root]
+/** Whether any file below these folders changed since then; undefined = there are too many files. */
+const anyChanged = (roots: readonly string[], since: number): boolean | undefined => {
+  const open = [...roots]
   for (let visited = 0; open.length > 0 && visited < mostEntries; visited += 1) {
-    const path = open.pop() ?? root
+    const path = open.pop() ?? ''
     const found = lstatSync(path, { throwIfNoEntry: false })
     if (found === undefined) continue
-    if (changeTime(found) >= since && !isIndex(path)) return true
-    if (!found.isDirectory()) continue
-    try {
-      open.push(...readdirSync(path).map((name) => join(path, name)))
-    } catch {
-      // An unreadable folder shows no change.
-    }
+    if (changeTime(found) >= since && basename(path) !== '.git') return true
+    if (found.isDirectory()) open.push(...entriesOf(path))
   }
   return open.length > 0 ? undefined : false
 }
@@ -44,9 +53,15 @@ const anyChanged = (root: string, since: number): boolean | undefined => {
 /** The clock of file systems lags slightly behind. */
 const lagMs = 20
 
-/** Whether a file in the folder changed since the launch began; undefined = there are too many files. */
-export const anyFileChanged = (cwd: string, startedAt: number): boolean | undefined =>
-  anyChanged(cwd, startedAt - lagMs)
+/** Where the command may work: its folder and the directories that the user allowed. */
+export interface WorkFolders {
+  cwd: string
+  allowDirs: readonly string[]
+}
+
+/** Whether a file in these folders changed since the launch began; undefined = there are too many files. */
+export const anyFileChanged = ({ cwd, allowDirs }: WorkFolders, startedAt: number): boolean | undefined =>
+  anyChanged([cwd, ...allowDirs], startedAt - lagMs)
 
 /**
  * The refusal because of which the work is not done: a refused write whose file did not change since, or any refusal of the last
@@ -54,12 +69,16 @@ export const anyFileChanged = (cwd: string, startedAt: number): boolean | undefi
  */
 export const remainingRefusal = (
   { earlier, last }: { earlier: readonly ObservedDenial[]; last: readonly ObservedDenial[] },
-  { cwd, startedAt, writes }: { cwd: string; startedAt: number; writes: UserCommand['writes'] },
+  { startedAt, writes, ...folders }: WorkFolders & { startedAt: number; writes: UserCommand['writes'] },
 ): ObservedDenial | undefined => {
   const isWrite = isWriteOf(writes)
   const since = startedAt - lagMs
   const isMadeUpFor = (denial: ObservedDenial): boolean =>
-    isWrite(denial) && denial.target !== undefined && changedSince(resolve(cwd, denial.target), since)
+    isWrite(denial) &&
+    (denial.target === undefined
+      ? // No path is known, so the folder that was given for it must have changed.
+        denial.allowedBy !== undefined && anyChanged([denial.allowedBy], since) === true
+      : changedSince(resolve(folders.cwd, denial.target), since))
   const open = [...earlier.filter(isWrite), ...last].filter((denial) => !isMadeUpFor(denial))
-  return open.find(isWrite) ?? (open.length === 0 || anyChanged(cwd, since) !== false ? undefined : open[0])
+  return open.find(isWrite) ?? (open.length === 0 || anyFileChanged(folders, startedAt) !== false ? undefined : open[0])
 }

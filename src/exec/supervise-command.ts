@@ -27,9 +27,10 @@ const withRefusal = (
 ): Concluded => {
   if (ending.outcome !== 'done') return { ended, ending }
   const last = ended.denials
+  const { cwd, allowDirs } = parts
   const refused = remainingRefusal(
     { earlier, last },
-    { cwd: parts.cwd, startedAt, writes: parts.command.driver.userCommand.writes },
+    { cwd, allowDirs, startedAt, writes: parts.command.driver.userCommand.writes },
   )
   if (refused === undefined) return { ended, ending }
   return {
@@ -54,7 +55,8 @@ export const superviseCommand = async (given: ExecParts): Promise<ExecResult | {
   const parts: ExecParts = { ...given, emit: (event) => given.emit(hide(event)) }
   let recovery: ReturnType<typeof createRecovery> | undefined
   let launch: ExecLaunch = { number: 1, change: { corrections: noCorrections }, because: null }
-  const command = { driver: parts.command.driver, cwd: parts.cwd, startedAt: Date.now() }
+  const { cwd, allowDirs } = parts
+  const command = { driver: parts.command.driver, cwd, allowDirs, startedAt: Date.now() }
   const { startedAt } = command
   const earlier: ObservedDenial[] = []
   const result = (ended: EndedLaunch, ending: ExecEnding): ExecResult =>

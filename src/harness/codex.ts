@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { codexRefusalWords, codexRemedy } from './codex-denials.ts'
 import { codexStderrError } from './codex-errors.ts'
 import { readCodex } from './codex-events.ts'
+import { withCodexPaths } from './codex-rollout.ts'
 import type { Capabilities, MeasuredVersion } from './capabilities.ts'
 import type { Driver, LaunchLine, LaunchRequest, QuestionRequest, ToolServer } from './driver.ts'
 import { folderIn, type LoginTraces } from './cli-login.ts'
@@ -206,6 +207,7 @@ export const codex: Driver = {
   userCommand,
   emptyTranscript,
   read: readCodex,
+  nameRefusals: withCodexPaths,
   conclude: (reading, exit) =>
     concludeFinal(reading, exit) ??
     concludeFailed('codex', reading, exit, hasFailingExit(exit) ? codexStderrError(reading) : undefined),

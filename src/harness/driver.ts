@@ -91,6 +91,19 @@ export interface Denial {
   text: string
   /** Id of the refused tool call, where the CLI reports it. */
   callId?: string
+  /** When the CLI logged it (ISO 8601), where that leads to the path in a record of its own. */
+  at?: string
+}
+
+/** Where a CLI's own record of a session lies: the environment of its launch, its working folder, and the port for files. */
+export interface RefusalSource {
+  environment: Record<string, string | undefined>
+  workspace: string
+  files: {
+    existsSync(path: string): boolean
+    readdirSync(path: string): string[]
+    readOwnBytes(path: string, most: number): Uint8Array | { refused: string } | 'none'
+  }
 }
 
 /**
@@ -295,6 +308,8 @@ export interface Driver {
   emptyTranscript(): Transcript
   /** Parses one line (without its newline). Pure: returns the new or unchanged transcript and a note for people. */
   read(reading: Transcript, stream: 'stdout' | 'stderr', line: string): ParsedLine
+  /** Names the paths of refusals that were printed without one, from the CLI's own record of the session. Absent = it prints them. */
+  nameRefusals?(reading: Transcript, source: RefusalSource): Transcript
   /** The result of the ended launch. Success requires the CLI's own final event without an error; an exit code is not enough. */
   conclude(reading: Transcript, exit: AgentExit): Conclusion
 }

@@ -140,6 +140,19 @@ echo '{"type":"turn.completed","usage":{}}'`,
     test('is not done when a look was refused and nothing changed', async () => {
       expect(await play(read, ':')).toEqual([3, 'refused'])
     })
+    test('notes that a tool keeps in the git directory are no work; a commit is', async () => {
+      mkdirSync(join(work, '.git', 'refs'), { recursive: true })
+      expect(await play(read, 'date +%N > .git/opencode')).toEqual([3, 'refused'])
+      expect(await play(read, 'date +%N > .git/refs/x')).toEqual([0, 'done'])
+      rmSync(join(work, '.git'), { recursive: true })
+    })
+    test('a file in an allowed directory is a change', async () => {
+      writeFileSync(join(root, 'turn'), `${turn('Bash', {}, 'x').join('\n')}\n`)
+      program('claude', `date +%N > ${join(outside, 'made.txt')}\ncat ${join(root, 'turn')}`)
+      const { result } = await events(['--allow-dir', outside, '--', 'claude', '-p', 'Make it.'])
+      expect([result.outcome, result.changed]).toEqual(['done', true])
+      rmSync(join(outside, 'made.txt'))
+    })
   })
 
   /** Prints what Claude prints; `refusal` is JavaScript that gives the refusal of a write, or undefined when it may. */

@@ -74,6 +74,34 @@ test('exit 0 on a denied tool: Claude is given the allowed directory and goes on
   expect(user.sim.requests().flatMap(({ step }) => step ?? [])).toEqual([0, 1, 2, 3])
 })
 
+describe('Codex does not print the path of a refused patch', () => {
+  const play = async (...options: string[]) => {
+    user = await openUser((root) => {
+      const step = { write: { path: join(outside(root), 'made.txt'), content: 'made\n' } }
+      return [{ name: 'job', match: 'Make', steps: [step, { text: 'I may not.' }, step, { text: 'Made.' }] }]
+    })
+    const dir = outside(user.root)
+    mkdirSync(dir)
+    const { flags } = pointersTo(user.sim.url).codex
+    const agent = [clis().codex, 'exec', '--skip-git-repo-check', '-s', 'workspace-write', ...flags, 'Make the file']
+    const given = options.flatMap((option) => [option, dir])
+    const { code, stdout } = await user.unstuck('exec', '--json', ...given, '--', ...agent)
+    return { code, dir, result: printed(stdout).at(-1)?.payload }
+  }
+
+  test('what it wrote into the allowed directory after the correction is the work', async () => {
+    const { code, dir, result } = await play('--allow-dir')
+    expect(result).toMatchObject({ outcome: 'done', launches: 2, changed: true })
+    expect([code, readFileSync(join(dir, 'made.txt'), 'utf8')]).toEqual([0, 'made\n'])
+  })
+
+  test('the refusal names the file and the folder to allow, from its own record', async () => {
+    const { code, dir, result } = await play()
+    expect([code, result.outcome, result.launches]).toEqual([3, 'refused', 1])
+    expect(result.denials).toMatchObject([{ target: join(dir, 'made.txt'), remedy: expect.stringContaining(dir) }])
+  })
+})
+
 describe('what a provider refuses is told from the words of the real CLIs', () => {
   const always = 'always' as const
   const rows: [string, 'claude' | 'codex', Steps[number], object][] = [

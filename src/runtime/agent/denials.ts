@@ -85,8 +85,18 @@ export const readOutput = (context: Context, driver: Driver, dir: string): Trans
   return reading
 }
 
-const readNumber = (runContext: RunContext, number: number): Transcript =>
-  readOutput(runContext.context, runContext.driver, runContext.paths.launch(number))
+/** The transcript with the paths of refusals that the CLI printed without them, from its own record. */
+export const withRefusedPaths = (
+  { environment, ports }: Context,
+  driver: Driver,
+  workspace: string,
+  reading: Transcript,
+): Transcript => driver.nameRefusals?.(reading, { environment, files: ports.files, workspace }) ?? reading
+
+const readNumber = (runContext: RunContext, number: number): Transcript => {
+  const { context, driver, paths } = runContext
+  return withRefusedPaths(context, driver, workTreeOf(runContext), readOutput(context, driver, paths.launch(number)))
+}
 
 /** The newest launch of a run. */
 export const readLaunch = (runContext: RunContext): Transcript => {

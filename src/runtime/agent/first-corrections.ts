@@ -7,7 +7,7 @@ import { listRuns } from '../../store/run.ts'
 import { runPaths } from '../core/context.ts'
 import { workTreeOf, type RunContext } from '../core/run-context.ts'
 import { harnessNamed } from '../harness/harness-choice.ts'
-import { allowedDirectories, readOutput } from './denials.ts'
+import { allowedDirectories, readOutput, withRefusedPaths } from './denials.ts'
 import { isInside, observeDenial } from './observe-denial.ts'
 
 /** Folders that launches of this run were refused by name, and that are allowed now. */
@@ -18,7 +18,8 @@ const refusedBy = ({ context }: RunContext, run: Run, place: { workTree: string;
   const here = run.launches.filter(({ number }) => files.existsSync(launch(number)))
   const denials = here.flatMap(({ number }) => {
     const { driver } = harnessNamed(context.config(), harnessOfLaunch(run, number))
-    return readOutput(context, driver, launch(number)).denials
+    const printed = readOutput(context, driver, launch(number))
+    return withRefusedPaths(context, driver, place.workTree, printed).denials
   })
   return denials.flatMap((denial) => {
     if (denial.kind !== 'scope' || denial.target === undefined) return []

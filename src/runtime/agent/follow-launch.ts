@@ -10,7 +10,8 @@ import { renewLease } from '../../store/run.ts'
 import { watchLoops } from './loop-watch.ts'
 import { spendOf, watchSpend } from './spend-watch.ts'
 import { runSigns, stopLaunch } from './stop-agent.ts'
-import { stopSignal, isReleased, type RunContext } from '../core/run-context.ts'
+import { stopSignal, isReleased, workTreeOf, type RunContext } from '../core/run-context.ts'
+import { withRefusedPaths } from './denials.ts'
 import { watchStalls } from './stall-watch.ts'
 import { watchTurn } from './turn-watch.ts'
 
@@ -138,8 +139,10 @@ export const superviseLaunch = async (runContext: RunContext): Promise<LaunchRes
     const state = runContext.context.ports.processes.launchState(dir)
     if (state.state !== 'ended') return await lost(runContext, launch, seen.reading)
     const { exit } = state
-    const settled = concludeTurn(runContext, seen.reading, exit)
-    return { kind: 'ended', ...seen, exit, settled, spend: spendOf(runContext, launch, seen.reading, exit) }
+    const { context, driver } = runContext
+    const reading = withRefusedPaths(context, driver, workTreeOf(runContext), seen.reading)
+    const settled = concludeTurn(runContext, reading, exit)
+    return { kind: 'ended', ...seen, reading, exit, settled, spend: spendOf(runContext, launch, reading, exit) }
   } finally {
     stopKeepAlive()
   }

@@ -89,7 +89,7 @@ const observeUnnamed = (facts: ObservedDenial, { allowed, given }: Folders): Obs
 }
 
 export const observeDenial = (files: Inspection, denial: Denial, place: Folders): ObservedDenial => {
-  const { callId: _callId, ...facts } = denial
+  const { callId: _callId, at: _at, ...facts } = denial
   // A tool or a command was refused: no directory would help.
   if (denial.kind !== 'scope' && denial.kind !== 'filesystem') return facts
   if (denial.target === undefined) return denial.kind === 'scope' ? observeUnnamed(facts, place) : facts
