@@ -9,7 +9,7 @@ const retry = {
   kind: 'retry',
   label: 'Retry',
   effect: 'It is tried again.',
-  command: '',
+  command: 'unstuck retry t-1',
   input: null,
 } as const
 const question = (number: number): InboxQuestion => ({
@@ -51,16 +51,18 @@ const view = (...groups: InboxQuestion[][]): InboxView => ({
 })
 const lines = (shown: InboxView): string => inboxLines(createPaint(false), shown).join('\n')
 
-test('questions are numbered, grouped, and show their choices by number; nothing controls the terminal', () => {
+test('questions are numbered, grouped, and show their choices by number and command; nothing controls the terminal', () => {
   expect(lines(view([question(1), question(2)], [proposed]))).toBe(`2 with the same cause: the same
 1 #1 Do it [q-1] nothing left to try
     It failed 1.
     Tried: asked again
     1 Retry: It is tried again.
+      unstuck retry t-1
 2 #2 Do it [q-2] nothing left to try
     It failed 2.
     Tried: asked again
     1 Retry: It is tried again.
+      unstuck retry t-1
 
 3 #3 Do it [q-3] nothing left to try
     It failed 3.
@@ -73,8 +75,7 @@ test('questions are numbered, grouped, and show their choices by number; nothing
     Evidence: test-output.txt:3: Host version
     Tried: asked again
     1 Retry: It is tried again.
-
-To answer one: unstuck answer <id> <number of the choice>`)
+      unstuck retry t-1`)
 })
 
 test('an empty inbox says so', () => {

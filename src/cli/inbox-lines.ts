@@ -41,17 +41,18 @@ export const questionHead = (paint: Paint, question: InboxQuestion): string =>
 export const choiceLines = (question: InboxQuestion): string[] =>
   question.choices.map(({ label, effect }, index) => `${index + 1} ${line(label)}: ${line(effect)}`)
 
+/** For a list that is not answered by number: below each choice the command that makes it. */
+const choicesWithCommands = (paint: Paint, question: InboxQuestion): string[] =>
+  choiceLines(question).flatMap((text, at) => [text, paint.dim(`  ${line(question.choices[at]?.command ?? '')}`)])
+
 export const inboxLines = (paint: Paint, { groups, count }: InboxView): string[] => {
   if (count === 0) return ['No question waits for you.']
-  return [
-    ...groups.flatMap(({ cause, questions }) => [
-      ...(questions.length > 1 ? [paint.dim(`${questions.length} with the same cause: ${line(cause)}`)] : []),
-      ...questions.flatMap((question) => [
-        questionHead(paint, question),
-        ...[...evidenceLines(paint, question), ...choiceLines(question)].map((text) => `    ${text}`),
-      ]),
-      '',
+  return groups.flatMap(({ cause, questions }, at) => [
+    ...(at === 0 ? [] : ['']),
+    ...(questions.length > 1 ? [paint.dim(`${questions.length} with the same cause: ${line(cause)}`)] : []),
+    ...questions.flatMap((question) => [
+      questionHead(paint, question),
+      ...[...evidenceLines(paint, question), ...choicesWithCommands(paint, question)].map((text) => `    ${text}`),
     ]),
-    `To answer one: unstuck answer <id> <number of the choice>`,
-  ]
+  ])
 }

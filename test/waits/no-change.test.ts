@@ -22,6 +22,10 @@ const agents: Record<string, FaultAgent> = {
   lazy: claude(`${note('lazy')} begin(); end()`),
   // Exit 0 and no work: the fault agent without a protocol.
   'exit-0': { driver: 'command', program: note('exit-0') },
+  asking: claude(`${note('asking')}
+    begin()
+    if (JSON.stringify(args).includes('Port 8080')) put('made.txt', '8080')
+    end({ result: 'The task names no port.\\n\\nWhich one should it be, 80 or 8080?' })`),
   unproven: claude(`${note('unproven')} begin(); end()`),
   missing: claude(`${note('missing')} begin(); end()`),
   writer: claude(`${note('writer')} begin(); put('docs/guide.md', 'How.'); end()`),
@@ -62,6 +66,8 @@ beforeAll(async () => {
     ['looping', ['node check.js']],
     ['missing', ['npm run none']],
     ['writer', ['npm run none']],
+    // They pass as they are, so without its question the task would count as done.
+    ['asking', ['node pass.js']],
   ]
   const both = [
     { harness: 'satisfied', commands: ['node pass.js'] },
@@ -186,6 +192,20 @@ describe('is not done', () => {
     expect(questions).toMatchObject([
       { kind: 'exhausted', choices: [{ kind: 'hint' }, { kind: 'take_over' }, { kind: 'cancel' }] },
     ])
+  })
+
+  test('by a question in its last words: a person reads it, and the answer reaches the next agent', async () => {
+    await ended('asking')
+    const goal = goalOf('asking')
+    expect([startsOf('asking'), (await scene.task(goal)).status]).toEqual([1, 'blocked(awaiting_human)'])
+    const [question] = (await scene.questions()).filter(({ goalId }) => goalId === goal)
+    expect(question).toMatchObject({ kind: 'agent_question', choices: [{ kind: 'reply' }, { kind: 'cancel' }] })
+    expect(question?.happened).toContain('The task names no port. Which one should it be, 80 or 8080?')
+    await scene.post(`/escalations/${question?.id}/answer`, { choice: 'reply', input: 'Port 8080, please.' })
+    await scene.until(goal, 'ready', 'done')
+    expect([startsOf('asking'), scene.show('made.txt', goal)]).toEqual([2, '8080'])
+    const told = argsOf('asking', 2).join(' ')
+    expect(told).toContain('Which one should it be')
   })
 
   test('by a CLI that ended its own circles and calls that a success', async () => {

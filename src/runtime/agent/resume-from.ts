@@ -65,7 +65,8 @@ export const lastWords = (context: Context, before: Run): string => {
 /** For the next agent: why the attempt ended. */
 const endingOf = (before: Run): string => {
   if (isOutage(before)) return 'because its checks could not reach the network, not because of its work'
-  const { failureCode, message = '' } = before.errorMeta ?? {}
+  const { failureCode, evidence = '', message = '' } = before.errorMeta ?? {}
+  if (failureCode === 'agent_question') return `with a question to a person: ${evidence.slice(0, longestEnding)}`
   if (limited.includes(failureCode)) return 'by a limit of its account, not by its work'
   return message === '' ? 'and its work was not merged' : `with ${message.slice(0, longestEnding)}`
 }

@@ -71,7 +71,8 @@ export interface AgentQuestion {
   waitSeconds: number
 }
 
-const openQuestion = async (
+/** Stores what the agent of this run asks a person, by its tool or in its last words. */
+export const openAgentQuestion = async (
   context: Context,
   tx: Queryable,
   { run, text }: { run: Run; text: string },
@@ -103,7 +104,7 @@ export const askPerson = async (context: Context, id: string, text: string): Pro
       )
     if ((await pendingEscalationOf(tx, run.taskId)) !== undefined)
       throw new AppError('ILLEGAL', `a question of task ${run.taskId} waits for a person already; end your turn`)
-    await openQuestion(context, tx, { run, text })
+    await openAgentQuestion(context, tx, { run, text })
   })
   context.wake()
   return readReply(context, id)

@@ -7,9 +7,11 @@ import type { Escalation } from '../../domain/escalation.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { agentQuestionsOf, getEscalation, pendingEscalationOf, replyTo } from '../../store/escalation.ts'
 import { lockGoal } from '../../store/goal.ts'
-import { lockRun } from '../../store/run.ts'
+import { lockRun, requireLease } from '../../store/run.ts'
+import { questionInWords } from '../../recovery/agent-words.ts'
+import { readLaunch } from '../agent/denials.ts'
 import { moveTask } from '../../store/task.ts'
-import { hasReadAnswer, recordAnswerRead } from '../agent/run-tools.ts'
+import { hasReadAnswer, openAgentQuestion, recordAnswerRead } from '../agent/run-tools.ts'
 import { correctedLaunch } from '../agent/start-launch.ts'
 import { keepSnapshot, stopProcesses } from '../agent/stop-agent.ts'
 import { saveProgress, type RunContext } from '../core/run-context.ts'
@@ -30,7 +32,7 @@ const askedBy = async (tx: Queryable, { run, task }: RunContext): Promise<Asked 
 
 const waiting = ({ happened }: Escalation): ErrorMeta => ({
   ...{ source: 'person', failureCode: 'agent_question', signature: 'agent_question', evidence: happened },
-  message: `a question to a person: ${happened}`,
+  message: 'its agent waits for the answer to its question',
 })
 
 /** Ends the run; its task waits for the answer. An answer that comes before the end is stored lets the phase run again. */
@@ -66,6 +68,28 @@ const relaunchWith = async (
     await saveProgress(runContext, { phase: 'launch', launches, tree: null }, tx)
   })
   return 'on'
+}
+
+/**
+ * After a turn that changed nothing: its last words as the question to a person, if they are one. Undefined = they are not, or this run
+ * has asked already. An agent that asks is not satisfied, so no check may count the task as done.
+ */
+export const askInWords = async (runContext: RunContext): Promise<PhaseResult | undefined> => {
+  const { context, run, task } = runContext
+  const { final, lastText, stdoutTail } = readLaunch(runContext)
+  // A program without events of its own has only its last lines.
+  const text = questionInWords(final?.text || (stdoutTail?.join('\n') ?? lastText))
+  if (text === undefined) return undefined
+  const question = await context.db.transaction(async (tx) => {
+    await requireLease(tx, run)
+    await lockRun(tx, run.id)
+    if ((await agentQuestionsOf(tx, run.id)).length === 0 && (await pendingEscalationOf(tx, task.id)) === undefined)
+      await openAgentQuestion(context, tx, { run, text })
+    // A second pass, after a crash or an answer that was faster than the end of the run, finds the question of the first.
+    return askedBy(tx, runContext)
+  })
+  if (question === undefined) return undefined
+  return question.kind === 'open' ? endAsked(runContext, question.question) : relaunchWith(runContext, question)
 }
 
 /** After a turn that ended well: goes on to the collection of the work, unless the agent asked a person. */

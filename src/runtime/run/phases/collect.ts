@@ -6,6 +6,7 @@ import { collectNow, isUnchanged } from '../../agent/collected.ts'
 import { observedDenials, readLaunch, openDenials } from '../../agent/denials.ts'
 import { ownLoopStop } from '../../agent/stalled.ts'
 import { saveProgress, type RunContext } from '../../core/run-context.ts'
+import { askInWords } from '../agent-question.ts'
 import { recover } from '../carry-out.ts'
 import type { KeptCommits } from '../../../workspace/snapshot.ts'
 import { bringStrayWork } from '../bring-stray-work.ts'
@@ -39,7 +40,8 @@ const causeOfNothing = async (runContext: RunContext): Promise<PhaseResult | und
   if (denials.length > 0)
     return recover(runContext, { kind: 'denial', harness: runContext.driver.name, denials, because: 'nothing changed' })
   const stall = await ownLoopStop(runContext, reading)
-  return stall === undefined ? undefined : recover(runContext, { kind: 'stall', stall })
+  if (stall !== undefined) return recover(runContext, { kind: 'stall', stall })
+  return runContext.run.loop === null ? askInWords(runContext) : undefined
 }
 
 /**

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { questionInWords } from './agent-words.ts'
+
+test.each([
+  'Which of the two databases should the service use?',
+  'I looked at the code. Should I use SQLite or PostgreSQL?',
+  'There are two files named app.ts.\n\nWhich one do you mean?\n\n1. src/app.ts\n2. web/app.ts\n\nPlease reply with the number.',
+  'I cannot find the design. **Where is it?**',
+  'Welche Datenbank soll ich verwenden?',
+  'どのデータベースを使いますか？',
+  'What should happen when the list is empty? Let me know and I will continue.',
+  'Do you want the date in UTC or in local time?',
+  'Which port is it? Shall I start?',
+  'Before I begin I need to know:\n- what is the port?\n- which user?',
+])('a question to a person: %s', (text) => {
+  expect(questionInWords(text)).toContain(text.trim().split('\n').at(-1))
+})
+
+test.each([
+  '',
+  'It is like that already.',
+  'Here is my plan.\n\nWould you like me to proceed?',
+  'Should I go ahead with this, or stop?',
+  'Shall I start?',
+  'Done. Is there anything else I can help with?',
+  'Does that look good?',
+  'Do you want me to write the file?',
+  'Why did it fail? Because the port was taken. I changed nothing.',
+  'The check asks "is it ready?" and the answer is yes.',
+  `Which one is it?\n\n${'The first, as the README says. '.repeat(3)}\n\nSo nothing is to do.\n\nAll is well.`,
+])('no question to a person: %s', (text) => {
+  expect(questionInWords(text)).toBeUndefined()
+})
+
+test('a long answer is shown from its end, with what the question is about', () => {
+  const shown = questionInWords(`${'x'.repeat(5_000)}\n\nThe port is not set.\n\nWhat is it?`) ?? ''
+  expect(shown).toBe('The port is not set.\n\nWhat is it?')
+  expect((questionInWords(`${'y '.repeat(5_000)}what is it?`) ?? '').length).toBeLessThan(1_600)
+})

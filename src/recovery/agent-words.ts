@@ -1,0 +1,47 @@
+/**
+ * Whether an agent's last words are a question that only a person can answer. They are looked at only after a turn that changed
+ * nothing; a wrong yes costs one question to a person, a wrong no is what happens to any turn without a change. Pure.
+ */
+
+/** What a person reads of a long answer: its end, where the question stands. */
+const longest = 1_500
+
+const questionMark = /[?？]["'”’»)*_`\]]*$/
+
+/** An offer to go on: the task has already said yes. */
+const offers = [
+  /^(?:(?:so|ok(?:ay)?|great|now|if so|if not)\b[,:]? *)*(?:would you like|do you want|shall I|should I|may I|can I|could I|want me to|ready (?:for me )?to|is (?:it|that|this) ok)/i,
+  /\b(?:anything else|can I help|help you with|look good|sound good|okay with you|proceed|go ahead)\b/i,
+]
+
+/** A choice between things is no offer: "Should I use SQLite or PostgreSQL?". */
+const choice = /\b(?:which|what|where|whether|how many|how much|who|or)\b(?! not\b)/i
+const goOn = /\b(?:proceed|go ahead|continue|start|begin)\b/i
+
+const isOffer = (sentence: string): boolean =>
+  offers.some((offer) => offer.test(sentence)) && (!choice.test(sentence) || goOn.test(sentence))
+
+const sentencesOf = (text: string): string[] =>
+  text
+    .split(/(?<=[^\d][.!?？][)"'”’»*_`\]]*)\s+|\n+/)
+    .map((sentence) => sentence.trim())
+    .filter((sentence) => sentence !== '')
+
+/** What may follow a question: the options, or a request to choose one. */
+const belongsToQuestion = (sentence: string): boolean =>
+  /^(?:[-*•]|\(?\w[.)]|please\b|let me know|reply\b|tell me|i(?:'ll| will) (?:wait|continue|go on))/i.test(sentence)
+
+/** The end of the agent's words with its question to a person; undefined = they are none. */
+export const questionInWords = (text: string): string | undefined => {
+  const paragraphs = text.trim().split(/\n\s*\n/)
+  const sentences = sentencesOf(paragraphs.slice(-3).join('\n\n'))
+  const before = sentences.findLastIndex((sentence) => !questionMark.test(sentence) && !belongsToQuestion(sentence))
+  const asked = sentences
+    .slice(before + 1)
+    .find((sentence) => questionMark.test(sentence) && !isOffer(sentence.replace(/^[-*•#>\s]+/, '')))
+  if (asked === undefined) return undefined
+  const first = paragraphs.findLastIndex((paragraph) => paragraph.includes(asked))
+  // The paragraph before it says what the question is about.
+  const words = paragraphs.slice(Math.max(0, first - 1)).join('\n\n')
+  return words.length > longest ? `…${words.slice(-longest)}` : words
+}
