@@ -117,6 +117,18 @@ describe('a task that was given up over changed paths', () => {
     expect(await pathsLeftOut(store.db, child)).toEqual(left)
   })
 
+  it('may allow one path and leave the others out, in one answer', async () => {
+    const { goal, tasks } = await newGoal()
+    const [id = ''] = tasks
+    await fail(id, strayed({ 'lib/a.js': 'outside', Makefile: 'outside', '.env': 'secret' }))
+    await pass(noWait)
+    await answer(goal, 'widen', 'lib/*.js')
+    expect((await grantsOf(id)).map(({ path }) => path)).toEqual(['lib/*.js'])
+    const left = ['.env', 'Makefile'].map((path) => ({ path, wasCovered: false }))
+    expect(await pathsLeftOut(store.db, id)).toEqual(left)
+    expect((await store.task(id)).status).toBe('queued')
+  })
+
   it('leaves nothing out of the folder of the user', async () => {
     const { goal, tasks } = await newGoal()
     await store.db.query(sql`update goal set repo_mode = 'direct' where id = ${goal}`)

@@ -98,3 +98,35 @@ test('a branch is reviewed beside other work, whatever stops the judge on the wa
   expect(launched.length).toBeGreaterThan(2)
   expect(launched.every(({ launches }) => launches.length === 0)).toBe(true)
 })
+
+test('a commit that arrives while the reviewer is to be asked again is reviewed before anything lands', async () => {
+  const reviewer: FaultAgent = {
+    driver: 'claude',
+    program: `
+const round = count('TOP/reviews')
+begin()
+if (round === 1) {
+  print({ type: 'rate_limit_event', rate_limit_info: { status: 'rejected', resetsAt: Math.ceil(Date.now() / 1000) + 5, rateLimitType: 'five_hour' } })
+  print({ type: 'assistant', error: 'rate_limit', message: { content: [{ type: 'text', text: "You've hit your limit" }] } })
+  end({ is_error: true, api_error_status: 429, result: "You've hit your limit" })
+  process.exit(1)
+}
+end({ result: JSON.stringify({ verdict: 'approve', risk: 'low', points: [], summary: '' }) })
+`,
+  }
+  const judge = { mode: 'llm', harness: 'reviewer' }
+  scene = await openScene({ agent, reviewer }, { judge }, { files: { 'pass.js': '' } })
+  commitFeature('old')
+  const goal = await scene.goal([{ ...review, commands: ['node pass.js'] }])
+  await scene.waitFor(
+    'the reviewer is to be asked again',
+    async () => (await scene.events(goal, 'judge.task_requeued'))[0],
+  )
+  const head = commitFeature('new')
+  await scene.until(goal, 'ready', 'done')
+  expect(scene.show('feature.txt', goal).trim()).toBe('new')
+  expect((await scene.task(goal)).review).toEqual({ branch: 'feature', head })
+  const reviewed = (await scene.runs(goal)).map((run) => run.reviewed)
+  expect(reviewed).toHaveLength(2)
+  expect(reviewed.at(-1)).toBe(head)
+})

@@ -24,7 +24,7 @@ export interface OfGoal {
 export const widenChoice = (task: Id, paths: string[], ofGoal?: OfGoal): Choice => ({
   ...{ id: 'widen', kind: 'widen', paths, ...(ofGoal === undefined ? {} : { task }) },
   label: `Allow ${shortened(paths.join(', '))} for this task`,
-  effect: `The task may also change ${paths.join(', ')} (a grant, which "unstuck grants" lists); it continues from its work and is checked again.`,
+  effect: `The task may also change ${paths.join(', ')} (a grant, which "unstuck grants" lists); it continues from its work and is checked again.${ofGoal === undefined || paths.length === 1 ? '' : ' With --paths "…" only these are allowed, and the others are left out of the work.'}`,
   command: `unstuck answer ${ofGoal?.goal ?? task} widen`,
   input: input('paths', 'Paths, separated by commas', { suggested: paths.join(', ') }),
 })

@@ -18,6 +18,8 @@ import {
   type Judge,
 } from '../../store/judgement.ts'
 import { getRun, judgeRun, unjudgedRuns } from '../../store/run.ts'
+import { getTask } from '../../store/task.ts'
+import { followedOf, startOnNewCommit } from './reviewed-branch.ts'
 import type { AskClaim, AskContext } from '../agent/ask-context.ts'
 import { runPaths, type Context } from '../core/context.ts'
 import { freeHarnesses } from '../harness/accounts.ts'
@@ -78,9 +80,19 @@ const askedInstead = async (context: Context, tx: Queryable, work: Work, seen: J
   return true
 }
 
+/**
+ * Whether the branch under review has a newer commit. The job that looks for one comes every few seconds, and an approval of the old
+ * commit would land it. The branches of a git remote are left to that job: this would be an exchange for each claim.
+ */
+const isOutdated = async (context: Context, taskId: string): Promise<boolean> => {
+  const task = await getTask(context.db, taskId)
+  const followed = task === undefined ? undefined : await followedOf(context, task)
+  return followed !== undefined && (await startOnNewCommit(context, followed, {}))
+}
+
 const claimDue = async (context: Context, seen: Judgement, judge: Judge): Promise<ClaimedReview | undefined> => {
   const found = await getRun(context.db, seen.runId)
-  if (found === undefined) return undefined
+  if (found === undefined || (await isOutdated(context, found.taskId))) return undefined
   const harness = await reviewerFor(context, found)
   return context.db.transaction(async (tx) => {
     const work = await judgeableWork(tx, found)

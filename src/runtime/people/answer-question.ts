@@ -3,6 +3,7 @@ import type { Answered, Choice, ChoiceKind, Escalation } from '../../domain/esca
 import { withEdit, type Task } from '../../domain/task.ts'
 import type { ListKey } from '../../config-edit.ts'
 import { AppError } from '../../errors.ts'
+import { parsePathRule, pathMatcher } from '../../recovery/policy/path-rule.ts'
 import type { Queryable } from '../../store/db.ts'
 import { answerEscalation, getEscalation } from '../../store/escalation.ts'
 import { allowInGoal, getGoal, lockGoal, moveGoal, progressGoal, resetGoalSpend } from '../../store/goal.ts'
@@ -160,15 +161,33 @@ const cancelAsked = async ({ context, question }: Asked, cancelRunning: CancelRu
 
 type Changing = Extract<Choice, { kind: 'widen' | 'leave_out' | 'edit' | 'change_check' }>
 
+/**
+ * The paths of the question that could stay out of the work and that the person did not name: who allows one of two files leaves the
+ * other out, or would be asked about it again.
+ */
+const removableBut = ({ choices }: Escalation, named: readonly string[]): string[] => {
+  const covers = named.flatMap((path) => {
+    const parsed = parsePathRule(path)
+    return parsed.ok ? [pathMatcher(parsed.rule)] : []
+  })
+  const removable = choices.flatMap((choice) => (choice.kind === 'leave_out' ? choice.paths : []))
+  return removable.filter((path) => !covers.some((matches) => matches(path)))
+}
+
 /** Choices that change the task before its retry. */
 const retryChanged = (asked: Asked, choice: Changing, text: string): Promise<void> => {
   const { context, question, by } = asked
   switch (choice.kind) {
     case 'widen': {
       // The suggestion is not split again: a file name may hold a comma.
-      const paths = text === choice.input?.suggested ? choice.paths : listed(text)
+      const all = text === choice.input?.suggested
+      const paths = all ? choice.paths : listed(text)
+      const others = all ? [] : removableBut(question, paths)
       return retryAsked(asked, 'widen', {
-        before: (tx, task) => grantInAnswer(context, tx, task, { paths, question: question.id, by }),
+        before: async (tx, task) => {
+          const granted = await grantInAnswer(context, tx, task, { paths, question: question.id, by })
+          return others.length === 0 ? granted : leavePathsOut(context, tx, granted, others)
+        },
       })
     }
     case 'leave_out':
