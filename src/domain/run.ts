@@ -1,7 +1,5 @@
-/**
- * A run: one attempt at a task. `phase` is written before the effects of the phase, so a restarted engine continues there
- * after comparing with the files and refs. `launches` holds the accumulated corrections.
- */
+/** A run: one attempt at a task. `phase` is written before its effects: a restarted engine continues there after a look at files and refs. */
+import type { MachineFault } from './machine-fault.ts'
 import type { Install } from './install.ts'
 import type { Flow } from './flow.ts'
 import type { Proof } from './proof.ts'
@@ -134,6 +132,7 @@ export interface ErrorMeta {
   adjustment?: CheckAdjustment
   /** Its agent failed and left no change. */
   withoutWork?: true
+  machine?: MachineFault
 }
 
 /** A correction of the list of checks, as an action of a playbook describes it. */
@@ -344,6 +343,6 @@ export const shimsOf = ({ launches }: Pick<Run, 'launches'>): NonNullable<Launch
 
 export const freshRun = { phase: 'prepare', launches: [], spend: noSpend } as const
 
-/** Nothing of the run but a sandboxed agent runs. Before each launch the settings and the checkout are read, so it has been so since then. */
+/** Nothing of it but a sandboxed agent runs. The settings and the checkout are read before each launch, so it is so since then. */
 export const isSandboxed = (run: Run): boolean =>
   run.state === 'running' && run.phase === 'supervise' && lastLaunch(run)?.confined === true

@@ -180,7 +180,13 @@ export const taskFlow = {
       event: 'task.needs_rework',
     },
     { from: 'running', to: 'queued', trigger: 'harness_switched', owner: 'executor', event: 'task.requeued' },
-    { from: 'failed', to: 'queued', trigger: 'retry_due', owner: 'cycle manager', event: 'task.requeued' },
+    // What it waited for is over; for a person, also a cause that passed by itself.
+    ...fromEach(['failed', 'blocked(needs_rework)', 'blocked(quota_wait)', 'blocked(awaiting_human)'], {
+      to: 'queued',
+      trigger: 'retry_due',
+      owner: 'cycle manager',
+      event: 'task.requeued',
+    }),
     { from: 'failed', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
     {
       from: 'failed',
@@ -188,13 +194,6 @@ export const taskFlow = {
       trigger: 'rework_needed',
       owner: 'cycle manager',
       event: 'task.needs_rework',
-    },
-    {
-      from: 'blocked(needs_rework)',
-      to: 'queued',
-      trigger: 'retry_due',
-      owner: 'cycle manager',
-      event: 'task.requeued',
     },
     { from: 'blocked(needs_rework)', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
     ...fromEach(['failed', 'blocked(needs_rework)'], {
@@ -217,13 +216,6 @@ export const taskFlow = {
       trigger: 'given_up',
       owner: 'cycle manager',
       event: 'task.cancelled',
-    },
-    {
-      from: 'blocked(quota_wait)',
-      to: 'queued',
-      trigger: 'retry_due',
-      owner: 'cycle manager',
-      event: 'task.requeued',
     },
     { from: 'blocked(quota_wait)', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
     { from: 'blocked(awaiting_judge)', to: 'done', trigger: 'merged', owner: 'merge queue', event: 'task.done' },

@@ -3,6 +3,7 @@
  * record: the labels it applies to, what it inspects, and what it concludes from the measurement. Pure; the runtime takes the
  * measurement. A finding says whether the environment or the work is at fault. A failure of the code stays one regardless.
  */
+import type { MachineFault } from '../domain/machine-fault.ts'
 import { classify } from './diagnosis/classify.ts'
 import { labels, type Label } from './diagnosis/labels.ts'
 import type { ObservedCheck } from './evidence.ts'
@@ -80,3 +81,19 @@ export const faultOf = (label: Label, findings: readonly ProbeFinding[]): ProbeF
   if (!labels[label].infra) return undefined
   return findings.find(({ points }) => points === 'environment') ?? findings.find(({ points }) => points === 'work')
 }
+
+/** Faults that pass, so that a later look is worth it; undefined = the machine is not at fault, or only a person can mend that. */
+export const passingFault = (check: ObservedCheck): MachineFault | undefined => {
+  const { label } = failureOf(check)
+  const fault = faultOf(label, probeFindings(check))
+  if (fault?.points !== 'environment') return undefined
+  const reading = check.measurements?.find(({ probe }) => probe === fault.probe)
+  if (reading?.probe === 'port') return { label, probe: 'port', port: reading.port }
+  if (reading?.probe === 'disk') return { label, probe: 'disk', folders: reading.places.map(({ path }) => path) }
+  if (reading?.probe !== 'network') return undefined
+  return { label, probe: 'network', hosts: reading.targets.map(({ host, port: number }) => ({ host, port: number })) }
+}
+
+/** Whether a later measurement still finds the machine at fault. */
+export const isStillAtFault = ({ label }: MachineFault, reading: Measurement): boolean =>
+  concludeOne(reading, label as Label)?.points === 'environment'

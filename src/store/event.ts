@@ -160,11 +160,13 @@ export const newestEventOf = async (db: Queryable, run: OfRun, type: string): Pr
   return row === undefined ? undefined : fromRow<StoredEvent>(row)
 }
 
-/** Whether a person left a hint after the last launch of the task, so that no agent has read it yet. An edit begins a new count by itself. */
-export const hintSinceLaunch = async (db: Queryable, taskId: string): Promise<boolean> =>
+/** Whether a person told the agent something after its last launch: a hint, or other instructions. */
+export const toldSinceLaunch = async (db: Queryable, taskId: string): Promise<boolean> =>
   (await firstRow(
     db,
-    sql`select 1 from event where task_id = ${taskId} and type = 'task.edited' and payload->'changes' @> '[{"field":"hint"}]'
+    sql`select 1 from event where task_id = ${taskId}
+      and ((type = 'task.edited' and (payload->'changes' @> '[{"field":"hint"}]' or payload->'changes' @> '[{"field":"instructions"}]'))
+        or (type = 'task.requeued' and coalesce(payload->>'hint', '') <> ''))
       and id > coalesce((select max(id) from event where task_id = ${taskId} and type = 'run.launched'), 0) limit 1`,
   )) !== undefined
 

@@ -67,3 +67,47 @@ test('a hint that came during the attempt is read: its agent is called again, al
   await scene.until(goal, 'ready', 'awaiting_human')
   expect([await launchesOf(goal), scene.show('made.txt', goal)]).toEqual([2, '2'])
 })
+
+test('when the waits are over a person is asked, and the question is withdrawn once the port is free', async () => {
+  const [taken, again] = [await listening(), await listening()]
+  const portOf = (server: Server): number => (server.address() as AddressInfo).port
+  const check = (server: Server): string =>
+    `require('node:net').createServer().listen(${portOf(server)}, '127.0.0.1', () => process.exit(0))`
+  const agent = (name: string) => ({
+    driver: 'command' as const,
+    program: `put('made.txt', String(count('TOP/${name}')))`,
+  })
+  const short = { transientBaseSeconds: 0.3, transientMaxSeconds: 1 }
+  const other = await openScene(
+    { withdrawn: agent('withdrawn'), edited: agent('edited') },
+    { maxParallel: 2, retry: short },
+    { files: { 'taken.js': check(taken), 'again.js': check(again) } },
+  )
+  try {
+    const goals = {
+      withdrawn: await other.goal([{ harness: 'withdrawn', commands: ['node taken.js'] }]),
+      edited: await other.goal([{ harness: 'edited', commands: ['node again.js'] }]),
+    }
+    for (const goal of Object.values(goals)) await other.until(goal, 'awaiting_human')
+    taken.close()
+    await other.until(goals.withdrawn, 'ready', 'done')
+    expect([other.show('made.txt', goals.withdrawn), (await other.runs(goals.withdrawn)).at(-1)?.launches]).toEqual([
+      '1',
+      [],
+    ])
+    const [expired] = await other.events(goals.withdrawn, 'escalation.expired')
+    expect(expired).toBeDefined()
+    const requeued = (await other.events(goals.withdrawn, 'task.requeued')).map(({ payload }) => payload['reason'])
+    expect(requeued).toContain('machine_fault_passed')
+    // The port of the other is still taken, so its question stands; with a hint its agent is called.
+    const [question, ...more] = await other.questions()
+    expect([question?.goalId, more]).toEqual([goals.edited, []])
+    await other.post(`/tasks/${(await other.task(goals.edited)).id}/retry`, { hint: 'Do it better', by: 'me' })
+    again.close()
+    await other.until(goals.edited, 'ready', 'done')
+    expect(other.show('made.txt', goals.edited)).toBe('2')
+  } finally {
+    await other.clear()
+    for (const server of [taken, again]) server.close()
+  }
+})

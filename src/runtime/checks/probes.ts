@@ -2,16 +2,24 @@
  * The probes of the machine after a failed check; `recovery/probe.ts` decides what their results mean. Each is quick and bounded. A
  * failed probe yields no measurement, and a missing measurement never assigns blame.
  */
+import type { MachineFault } from '../../domain/machine-fault.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { measurementsFor } from '../../recovery/probe.ts'
-import type { MeasurementRequest, Measurement } from '../../recovery/probes/measurement.ts'
+import type { FileSystemSpace, MeasurementRequest, Measurement } from '../../recovery/probes/measurement.ts'
 import { join } from 'node:path'
 import { absentFiles } from '../../recovery/probes/absent-files.ts'
+import type { MachineView } from '../core/context.ts'
 import { registriesOf } from './registries.ts'
 import { requirementsOf } from './requirements.ts'
 import type { ProbeRequest } from './check-request.ts'
 
 const megabytesFree = ({ machine }: ProbeRequest): number | undefined => machine.now('/').freeMemoryMb
+
+const roomsOf = (machine: MachineView, folders: readonly { name: string; path: string }[]): FileSystemSpace[] =>
+  folders.flatMap((folder) => {
+    const room = machine.room(folder.path)
+    return room === undefined ? [] : [{ ...folder, ...room }]
+  })
 
 const readDisk = ({ machine, workspace, environment }: ProbeRequest): Measurement => {
   const folders = [
@@ -19,11 +27,7 @@ const readDisk = ({ machine, workspace, environment }: ProbeRequest): Measuremen
     { name: 'the temporary folder', path: environment.TMPDIR ?? '/tmp' },
     ...(environment.HOME === undefined ? [] : [{ name: 'the home folder', path: environment.HOME }]),
   ]
-  const places = folders.flatMap((folder) => {
-    const room = machine.room(folder.path)
-    return room === undefined ? [] : [{ ...folder, ...room }]
-  })
-  return { probe: 'disk', places }
+  return { probe: 'disk', places: roomsOf(machine, folders) }
 }
 
 const readMemory = (request: ProbeRequest): Measurement | undefined => {
@@ -53,6 +57,27 @@ const readNetwork = async (request: ProbeRequest, hosts: readonly string[]): Pro
       ...registry,
       trouble: await request.machine.reach(registry.host, registry.port, reachMs),
     }))
+  return { probe: 'network', targets: await Promise.all(asked) }
+}
+
+/** Looks again at what was at fault. Undefined = the system does not report it. */
+export const lookAgain = async (machine: MachineView, fault: MachineFault): Promise<Measurement | undefined> => {
+  if (fault.probe === 'port') {
+    const listener = machine.listener(fault.port)
+    return listener === null ? undefined : { probe: 'port', port: fault.port, owner: listener ?? null }
+  }
+  if (fault.probe === 'disk')
+    return {
+      probe: 'disk',
+      places: roomsOf(
+        machine,
+        fault.folders.map((path) => ({ name: path, path })),
+      ),
+    }
+  const asked = fault.hosts.map(async ({ host, port }) => {
+    const trouble = await machine.reach(host, port, reachMs)
+    return { host, port, from: '', trouble }
+  })
   return { probe: 'network', targets: await Promise.all(asked) }
 }
 

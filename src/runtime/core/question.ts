@@ -154,6 +154,11 @@ const happenedText = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: b
   return `${about} stopped: ${command === undefined ? agentText(diagnosis) : checkText(facts, evidence)}`
 }
 
+/** Faults that a probe can look at again: the question is withdrawn when they have passed. */
+const looksAgain = new Set<DiagnosisLabel>([
+  ...(['port_in_use', 'disk_full', 'service_unavailable', 'network_unreachable', 'network_transient'] as const),
+])
+
 /** The command that helps where the choices alone do not say it. */
 const nextStepLines = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: boolean): string[] => {
   const { task, paths } = runContext
@@ -172,7 +177,11 @@ const nextStepLines = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: 
       `Next step: ${again} --hint "…". If these tests should be removed, first name their files as allowed paths of the task: unstuck edit ${task.id}.`,
     ]
   if (diagnosis.label === leftRunningLabel) return [`Next step: ${leftRunningAdvice(again)}`]
-  return machine === undefined ? [] : [`Next step: fix this on the machine, then ${again}.`]
+  if (machine === undefined) return []
+  // `passingFault` in recovery/probe.ts says what is looked at again.
+  return looksAgain.has(diagnosis.label)
+    ? ['Next step: fix this on the machine. The checks then run again by themselves, without a call of the agent.']
+    : [`Next step: fix this on the machine, then ${again}.`]
 }
 
 const hasNoPlaybook = (reason: string): boolean => reason.startsWith('no playbook')

@@ -9,6 +9,7 @@ import { addJobs, dueJobs, recordJob, secondsToNextJob } from '../../store/job.t
 import type { Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
 import { watchAnomalies } from './anomalies.ts'
+import { withdrawPassedFaults } from './machine-faults.ts'
 import { followReviewedBranches } from './review-heads.ts'
 import { endStuckRuns } from './stuck-runs.ts'
 import { endUnusedPathsWhenDue } from './unused-paths.ts'
@@ -23,6 +24,7 @@ export interface PeriodicJob {
 
 export const periodicJobs: readonly PeriodicJob[] = [
   { name: 'anomalies', run: watchAnomalies },
+  { name: 'machine_faults', run: withdrawPassedFaults },
   { name: 'review_heads', run: followReviewedBranches },
   { name: 'stuck_runs', run: endStuckRuns },
   { name: 'unused_paths', run: endUnusedPathsWhenDue, atStart: true },

@@ -10,6 +10,7 @@ import { restoreGoalBranches } from '../landing/ref-guard.ts'
 import { claimReviews, type ClaimedReview } from '../landing/review-claim.ts'
 import { reviewWork } from '../landing/review-work.ts'
 import type { CancelRunning } from '../people/commands.ts'
+import { isReviewOutdated } from './review-heads.ts'
 import { createPressedButtonsJob } from './pressed-buttons.ts'
 import { createTidyNotificationsJob, handOverDue, sendDue } from './send-notifications.ts'
 
@@ -78,8 +79,9 @@ export const createReviewer = (engineId: string): SideJob => {
   const claimer = createSideJob(async (context) => {
     const free = context.config().maxParallel - working.size
     if (free <= 0) return
-    for (const claimed of await claimReviews(context, { engineId, working: [...working.keys()] }, free))
-      begin(context, claimed)
+    const judge = { engineId, working: [...working.keys()] }
+    const isOutdated = (taskId: string): Promise<boolean> => isReviewOutdated(context, taskId)
+    for (const claimed of await claimReviews(context, judge, free, isOutdated)) begin(context, claimed)
   })
   return {
     start: (context) => claimer.start(context),

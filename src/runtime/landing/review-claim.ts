@@ -18,8 +18,6 @@ import {
   type Judge,
 } from '../../store/judgement.ts'
 import { getRun, judgeRun, unjudgedRuns } from '../../store/run.ts'
-import { getTask } from '../../store/task.ts'
-import { followedOf, startOnNewCommit } from './reviewed-branch.ts'
 import type { AskClaim, AskContext } from '../agent/ask-context.ts'
 import { runPaths, type Context } from '../core/context.ts'
 import { freeHarnesses } from '../harness/accounts.ts'
@@ -80,19 +78,13 @@ const askedInstead = async (context: Context, tx: Queryable, work: Work, seen: J
   return true
 }
 
-/**
- * Whether the branch under review has a newer commit. The job that looks for one comes every few seconds, and an approval of the old
- * commit would land it. The branches of a git remote are left to that job: this would be an exchange for each claim.
- */
-const isOutdated = async (context: Context, taskId: string): Promise<boolean> => {
-  const task = await getTask(context.db, taskId)
-  const followed = task === undefined ? undefined : await followedOf(context, task)
-  return followed !== undefined && (await startOnNewCommit(context, followed, {}))
-}
-
-const claimDue = async (context: Context, seen: Judgement, judge: Judge): Promise<ClaimedReview | undefined> => {
+const claimDue = async (
+  context: Context,
+  seen: Judgement,
+  { judge, isOutdated }: { judge: Judge; isOutdated: IsOutdated },
+): Promise<ClaimedReview | undefined> => {
   const found = await getRun(context.db, seen.runId)
-  if (found === undefined || (await isOutdated(context, found.taskId))) return undefined
+  if (found === undefined || (await isOutdated(found.taskId))) return undefined
   const harness = await reviewerFor(context, found)
   return context.db.transaction(async (tx) => {
     const work = await judgeableWork(tx, found)
@@ -104,11 +96,19 @@ const claimDue = async (context: Context, seen: Judgement, judge: Judge): Promis
   })
 }
 
+/** Whether what the task reviews has changed: then its reviewer is not asked about the old commit again. */
+type IsOutdated = (taskId: string) => Promise<boolean>
+
 /** Claims what a reviewer has to be asked about, at most `most`: first what was begun before. Nothing while the judge is off. */
-export const claimReviews = async (context: Context, judge: Judge, most: number): Promise<ClaimedReview[]> => {
+export const claimReviews = async (
+  context: Context,
+  judge: Judge,
+  most: number,
+  isOutdated: IsOutdated = async () => false,
+): Promise<ClaimedReview[]> => {
   const claimed: ClaimedReview[] = []
   const waiting = [
-    ...(await dueJudgements(context.db, judge)).map((due) => () => claimDue(context, due, judge)),
+    ...(await dueJudgements(context.db, judge)).map((due) => () => claimDue(context, due, { judge, isOutdated })),
     ...(await unjudgedRuns(context.db)).map((run) => () => claimNew(context, run, judge)),
   ]
   if (waiting.length === 0 || !(await judgeWorks(context))) return claimed

@@ -55,6 +55,7 @@ const requeueReasons: Record<string, string> = {
   awaiting_judge_timeout_retry: 'none of its runs can be judged',
   pr_review_needs_rework_missing_run_retry: 'the reviewed work did not pass and is reviewed once more',
   review_head_moved: 'the reviewed branch has a new commit',
+  machine_fault_passed: 'what stopped its checks on this machine has passed; they run again on its work',
 }
 
 const unjudged = 'one of its runs has not been judged'

@@ -6,6 +6,7 @@ import type { AccountLimit } from '../../domain/account.ts'
 import type { Task } from '../../domain/task.ts'
 import type { ErrorMeta } from '../../domain/run.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
+import { passingFault } from '../../recovery/probe.ts'
 import { waitEndsAt } from '../../recovery/reset-time.ts'
 import { judgeModeOf } from '../../recovery/review/judge-mode.ts'
 import { limitAccount } from '../../store/account.ts'
@@ -17,6 +18,7 @@ import { recoveriesOf } from '../../store/recovery.ts'
 import { closeProposals } from '../../store/recovery-proposal.ts'
 import { finishRun, judgeRun } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
+import type { JudgedReport } from '../checks/check-runner.ts'
 import { accountFor, harnessesOnAccount } from '../harness/accounts.ts'
 import type { Context } from '../core/context.ts'
 import { heldQuestion, heldReason, heldWork } from '../core/held-work.ts'
@@ -36,6 +38,18 @@ export const errorMetaOf = (diagnosis: Diagnosis, extra: Partial<ErrorMeta> = {}
   signature: diagnosis.signature,
   ...extra,
 })
+
+/** What the run stores about the check that failed. */
+export const failedCheckMeta = ({ failed }: Pick<JudgedReport, 'failed'>): Partial<ErrorMeta> => {
+  const machine = failed === undefined ? undefined : passingFault(failed)
+  return {
+    source: 'verification',
+    failedCommand: failed?.command ?? '',
+    failedCommandSource: failed?.source ?? '',
+    failedCommandStderr: (failed?.stderr ?? '').slice(-2_000),
+    ...(machine === undefined ? {} : { machine }),
+  }
+}
 
 /**
  * Ends the run and its lease, frees the agent and adds to the goal's spend. The caller moves the task in the same

@@ -9,10 +9,10 @@ import { ownersFiles } from '../../../recovery/install.ts'
 import { allowedEnvironment } from '../../../process/environment.ts'
 import type { Evidence, ObservedDirectory } from '../../../recovery/evidence.ts'
 import { isExcluded, keptVerdict } from '../../../domain/run.ts'
-import { appendEvent, hintSinceLaunch } from '../../../store/event.ts'
+import { appendEvent, toldSinceLaunch } from '../../../store/event.ts'
 import { filesThatHelped, recoveriesOf } from '../../../store/recovery.ts'
 import { pathsLeftOut, type PathLeftOut } from '../../../store/requeue.ts'
-import { requireLease } from '../../../store/run.ts'
+import { listRuns, requireLease } from '../../../store/run.ts'
 import { recordPrepared, type Prepared } from '../../agent/prepared.ts'
 import { copiedPatterns, makeFreshWorkspace, runSetup } from '../../checks/fresh-workspace.ts'
 import { detectEarly } from '../../harness/detected-capabilities.ts'
@@ -37,7 +37,7 @@ import { isReleased, passedVariables, saveProgress, type RunContext } from '../.
 import { mergeConflictingWork } from '../../agent/conflict-workspace.ts'
 import { reportConflict } from '../../agent/earlier-diff.ts'
 import { appendReport, earlierReportFile } from '../../agent/progress-summary.ts'
-import { hasUnfinishedAttempt, resumeFromEarlier } from '../../agent/resume-from.ts'
+import { attemptBefore, hasUnfinishedAttempt, resumeFromEarlier } from '../../agent/resume-from.ts'
 
 export interface NeededDirectories {
   workspace: string
@@ -228,13 +228,15 @@ const layEarlierWork = async (runContext: RunContext, base: string): Promise<voi
 }
 
 /**
- * The attempt before ended with a wait for this machine, so its work is checked again without a turn of an agent. In direct mode that work
- * is part of the base of this run, so nothing would be left to check.
+ * The attempt before waited for this machine, or ended with a question about a fault of it: its work is checked again without a turn of
+ * an agent. In direct mode that work is part of the base of this run, so nothing would be left to check.
  */
 const waitedForMachine = async ({ context, goal, run }: RunContext): Promise<boolean> => {
+  if (goal.repoMode === 'direct') return false
+  const before = attemptBefore(await listRuns(context.db, { taskId: run.taskId }), run.number)
+  if (before?.errorMeta?.machine !== undefined) return true
   const last = (await recoveriesOf(context.db, run.taskId)).at(-1)
-  if (last?.status !== 'acting' || last.action.type !== 'wait') return false
-  return last.action['forChecks'] === true && goal.repoMode !== 'direct'
+  return last?.status === 'acting' && last.action.type === 'wait' && last.action['forChecks'] === true
 }
 
 /** Phase `prepare`. It can be repeated: no agent has run yet, so a half-made clone is made from scratch. */
@@ -273,7 +275,7 @@ export const prepare: Phase = async (runContext) => {
   await layEarlierWork(runContext, base)
   await saveProgress(runContext, { baseCommit: base })
   const isDone = (await continueProposal(runContext)) || (await waitedForMachine(runContext))
-  const isReady = isDone && !(await hintSinceLaunch(context.db, runContext.task.id))
+  const isReady = isDone && !(await toldSinceLaunch(context.db, runContext.task.id))
   if (runContext.task.kind === 'loop') return beginLoop(runContext, base, isReady)
   await saveProgress(runContext, { phase: isReady ? 'collect' : 'launch' })
   return 'on'

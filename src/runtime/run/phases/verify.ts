@@ -47,20 +47,13 @@ import { refuseMarkers } from '../conflict-markers.ts'
 import { proveAllLeftOut, proveGenerated } from '../prove-generated.ts'
 import { resolveRepairs } from '../repair.ts'
 import { isReleased, saveProgress, type RunContext } from '../../core/run-context.ts'
-import type { errorMetaOf } from '../endings.ts'
+import { failedCheckMeta } from '../endings.ts'
 import { applySuggestion } from '../suggested-command.ts'
 import { replacedProgramsIn, weakenedIn } from '../../checks/weakened-tests.ts'
 import { cachePassed } from '../../checks/check-cache.ts'
 import { trustedContract } from '../../checks/allowed-commands.ts'
 import { plannedChecks, type PlannedChecks } from '../../checks/verify-contract.ts'
 import type { JudgedReport } from '../../checks/check-runner.ts'
-
-const failedCheckMeta = (report: JudgedReport): Parameters<typeof errorMetaOf>[1] => ({
-  source: 'verification',
-  failedCommand: report.failed?.command ?? '',
-  failedCommandSource: report.failed?.source ?? '',
-  failedCommandStderr: (report.failed?.stderr ?? '').slice(-2_000),
-})
 
 /** What the passing checks prove, and the changes of the checks themselves. */
 const recordWeakened = async (

@@ -1,0 +1,48 @@
+/**
+ * A job: withdraws a question about a fault of this machine (a port, a disk, a registry) when a probe finds it no more. The checks then
+ * run again on the work that is there, without a call of the agent. What comes and goes is left to the person after some times.
+ */
+import { mustSucceed } from '../../store/db.ts'
+import { answerEscalation, getEscalation } from '../../store/escalation.ts'
+import { lockGoal } from '../../store/goal.ts'
+import { askedFaults, type AskedFault } from '../../store/machine-fault.ts'
+import { getTask, moveTask } from '../../store/task.ts'
+import { isStillAtFault } from '../../recovery/probe.ts'
+import { lookAgain } from '../checks/probes.ts'
+import type { Context } from '../core/context.ts'
+import { reopenGoal } from '../people/commands.ts'
+
+const lookSeconds = 10
+const mostWithdrawals = 3
+
+const hasPassed = async ({ machine }: Context, { fault }: AskedFault): Promise<boolean> => {
+  const reading = machine === undefined ? undefined : await lookAgain(machine, fault)
+  return reading !== undefined && !isStillAtFault(fault, reading)
+}
+
+const withdraw = (context: Context, { id, taskId }: AskedFault): Promise<void> =>
+  context.db.transaction(async (tx) => {
+    const task = await getTask(tx, taskId)
+    if (task === undefined) return
+    await lockGoal(tx, task.goalId)
+    const question = await getEscalation(tx, id)
+    const now = await getTask(tx, taskId)
+    // A person was faster, by an answer or by taking the task over.
+    if (question?.state !== 'pending' || now?.status !== 'blocked(awaiting_human)' || now.takenOver !== null) return
+    mustSucceed(await answerEscalation(tx, question, 'overtaken'))
+    const payload = { reason: 'machine_fault_passed' }
+    mustSucceed(await moveTask(tx, now, 'retry_due', { payload, resetBudget: true }))
+    await reopenGoal(tx, now.goalId)
+  })
+
+export const withdrawPassedFaults = async (context: Context): Promise<number> => {
+  let withdrew = false
+  for (const asked of await askedFaults(context.db, context.host)) {
+    if (asked.withdrawn >= mostWithdrawals || !(await hasPassed(context, asked))) continue
+    await withdraw(context, asked)
+    withdrew = true
+  }
+  // The loop does not wait for this job, and is not woken by what its own engine stores.
+  if (withdrew) context.wake()
+  return lookSeconds
+}
