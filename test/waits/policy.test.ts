@@ -48,6 +48,12 @@ const agents: Record<string, FaultAgent> = {
   partly: claude(
     `import { rmSync } from 'node:fs'\n${work(`if (${sentBack}) rmSync('dist', { recursive: true }); else { put('h/made.txt', 'made'); put('report/sum.txt', 'agent'); put('dist/app.js', 'mine') }`)}`,
   ),
+  // The first file breaks the check from outside of the task; the second one is what it should have changed.
+  poisoned: claude(`count('TOP/poisoned'); ${work("put('shared/stale.snap', 'old'); put('i/made.txt', 'made')")}`),
+  // It fails with and without that file.
+  unfinished: claude(
+    `const start = count('TOP/unfinished'); ${work("put('shared/stale.snap', 'old'); if (start > 1) put('j/made.txt', 'made')")}`,
+  ),
   alone: claude(work("put('g/made.txt', 'made'); put('dist/app.js', 'written by hand')")),
 }
 
@@ -62,6 +68,8 @@ fs.mkdirSync('report', { recursive: true })
 fs.writeFileSync('report/sum.txt', 'measured')
 process.exit(fs.existsSync(process.argv[2] + '/made.txt') ? 0 : 1)`,
   'done.js': "process.exit(require('node:fs').existsSync(process.argv[2] + '/made.txt') ? 0 : 1)",
+  'snap.js': `const { existsSync } = require('node:fs')
+process.exit(existsSync('shared/stale.snap') || !existsSync(process.argv[2] + '/made.txt') ? 1 : 0)`,
   '.unstuck/policy-recovery.json': JSON.stringify({
     commandDrivenAllowedPathRules: [{ pattern: 'node', paths: ['tool.json'] }],
   }),
@@ -86,6 +94,8 @@ beforeAll(async () => {
   await start('leaky', 'f', 'done.js')
   await start('alone', 'g', 'done.js')
   await start('partly', 'h', 'cover.js')
+  await start('poisoned', 'i', 'snap.js')
+  await start('unfinished', 'j', 'snap.js')
   await scene.until(goalOf('reporter'), 'ready', 'awaiting_human')
   await start('again', 'c', 'cover.js')
 })
@@ -184,4 +194,19 @@ test('a secret goes back to the agent at once; no rule and no model is asked', a
   expect(has('leaky', '.env')).toBe(false)
   expect(await scene.events(goalOf('leaky'), 'task.policy_recovery_decided')).toEqual([])
   expect(existsSync(join(scene.root, '.env'))).toBe(false)
+})
+
+test('a file outside of the task that makes its check fail is left out, and no agent is called for it', async () => {
+  await scene.until(goalOf('poisoned'), 'ready')
+  expect(await tried('poisoned')).toEqual(['policy-exclude: success'])
+  expect([has('poisoned', 'shared/stale.snap'), has('poisoned', 'i/made.txt')]).toEqual([false, true])
+  expect(readFileSync(join(scene.top, 'poisoned'), 'utf8')).toBe('1')
+  const [run] = await scene.runs(goalOf('poisoned'))
+  expect(run?.verdict?.notes.join('\n')).toMatch(/shared\/stale\.snap is not part of the work: .*passes without it/)
+})
+
+test('a check that fails without that file as well is a matter for the agent', async () => {
+  await scene.until(goalOf('unfinished'), 'ready')
+  expect(await tried('unfinished')).toEqual(['check-feedback: success', 'policy-exclude: success'])
+  expect(readFileSync(join(scene.top, 'unfinished'), 'utf8')).toBe('2')
 })

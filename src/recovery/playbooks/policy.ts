@@ -20,9 +20,10 @@ const excludedPaths: Playbook['postCondition'] = (action) => ({
 const excludeGenerated = playbook({
   ...policy,
   id: 'policy-exclude',
-  title: 'Leave generated and ignored files out of the work, and check the work without them',
+  title:
+    'Leave generated and ignored files, and files outside the task that break a check, out of the work, and check it without them',
   neededEvidence:
-    'a new file that the base commit does not contain, and that its ignore files, `policyRecovery.generatedPaths` or a learned path cover',
+    'a new file that the base commit does not contain, and that its ignore files, `policyRecovery.generatedPaths` or a learned path cover; or a path outside the task with which a check fails and without which it passes',
   example: { paths: [], exclude: [{ path: '<path>', because: '<rule>' }] },
   plan: ({ facts: { exclude = [] } }) =>
     exclude.length === 0 ? undefined : { type: 'exclude_paths', name: 'EXCLUDE_GENERATED', excluded: exclude },

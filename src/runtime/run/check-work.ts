@@ -1,6 +1,7 @@
 /** Runs the checks of a run on a clean clone of the agent's work and on its base commit. */
 import { join } from 'node:path'
 import { isEvidence } from '../../domain/run.ts'
+import { isBuild } from '../../recovery/diagnosis/argv.ts'
 import { runOnBase } from '../checks/baseline.ts'
 import type { Baseline } from '../checks/check-cache.ts'
 import { runAndJudgeChecks, type JudgedReport, type JudgedRequest } from '../checks/check-runner.ts'
@@ -61,17 +62,47 @@ export const passedOnBase = (
   report: JudgedReport,
 ): Promise<Baseline[]> => passedOn(runContext, { planned, report, commit: runContext.run.baseCommit ?? '' })
 
-/** The same on the collected work, with these paths as in the base commit. */
+interface Reduced {
+  planned: PlannedChecks
+  found: ChangeList
+  paths: readonly string[]
+}
+
+/** The collected work with these paths as in the base commit. */
+const commitWithout = async ({ context, run }: RunContext, { found, paths }: Reduced): Promise<string> => {
+  const { git } = context.ports
+  const base = run.baseCommit ?? ''
+  const kept = found.changes.map(({ path }) => path).filter((path) => !paths.includes(path))
+  const tree = await git.buildTree(context.shadow, { base, tree: found.tree, paths: kept })
+  const subject = 'The work without some of its paths'
+  return git.buildCommit(context.shadow, { base, tree, subject, body: '', trailers: {} })
+}
+
+/** Results of the checks that pass now, on the work without these paths. */
 export const passedWithout = async (
   runContext: RunContext,
-  { planned, found, paths }: { planned: PlannedChecks; found: ChangeList; paths: readonly string[] },
+  reduced: Reduced,
   report: JudgedReport,
-): Promise<Baseline[]> => {
-  const { git } = runContext.context.ports
-  const base = runContext.run.baseCommit ?? ''
-  const kept = found.changes.map(({ path }) => path).filter((path) => !paths.includes(path))
-  const tree = await git.buildTree(runContext.context.shadow, { base, tree: found.tree, paths: kept })
-  const subject = 'The work with the tests of its base commit'
-  const commit = await git.buildCommit(runContext.context.shadow, { base, tree, subject, body: '', trailers: {} })
-  return passedOn(runContext, { planned, report, commit })
+): Promise<Baseline[]> =>
+  passedOn(runContext, {
+    ...{ planned: reduced.planned, report },
+    commit: await commitWithout(runContext, reduced),
+  })
+
+/** Result of the check that fails now, after those before it, on the work without these paths. Undefined = none fails. */
+export const failedWithout = async (
+  runContext: RunContext,
+  reduced: Reduced,
+  { failed, results }: JudgedReport,
+): Promise<Baseline | undefined> => {
+  if (failed === undefined) return undefined
+  const begun = runContext.context.clock.elapsed()
+  const request = requestOf(runContext, reduced.planned)
+  const place = { ...request.base, commit: await commitWithout(runContext, reduced) }
+  const earlier = reduced.planned.commands.slice(0, Math.max(0, reduced.planned.commands.indexOf(failed.command)))
+  const neededMs = results.find(({ command }) => command === failed.command)?.durationMs ?? 0
+  const plan = { before: earlier.filter(isBuild), command: failed.command, neededMs }
+  const found = await runOnBase(place, request, plan, request.totalMs)
+  addVerificationTime(runContext, begun)
+  return found
 }
