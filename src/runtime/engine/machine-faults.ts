@@ -5,7 +5,7 @@
 import { mustSucceed } from '../../store/db.ts'
 import { answerEscalation, getEscalation } from '../../store/escalation.ts'
 import { lockGoal } from '../../store/goal.ts'
-import { askedFaults, type AskedFault } from '../../store/machine-fault.ts'
+import { askedFaults, type AskedFault } from '../../store/asked-fault.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import { isStillAtFault } from '../../recovery/probe.ts'
 import { lookAgain } from '../checks/probes.ts'
