@@ -1,6 +1,6 @@
 /**
- * What a probe found at fault on this machine when a check failed, as far as it can be looked at again. The work is not to blame: its
- * checks run again as soon as this has passed.
+ * What is at fault on this machine when a check failed, as a probe or the system itself showed. The work is not to blame: its checks run
+ * again as soon as this has passed.
  */
 export type MachineFault = {
   /** Label of the failed check: it decides what a measurement means. */
@@ -9,4 +9,6 @@ export type MachineFault = {
   | { probe: 'port'; port: number }
   | { probe: 'disk'; folders: string[] }
   | { probe: 'network'; hosts: { host: string; port: number }[] }
+  /** Nothing that could be looked at again later. */
+  | { probe: 'other' }
 )

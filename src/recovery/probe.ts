@@ -82,15 +82,17 @@ export const faultOf = (label: Label, findings: readonly ProbeFinding[]): ProbeF
   return findings.find(({ points }) => points === 'environment') ?? findings.find(({ points }) => points === 'work')
 }
 
-/** Faults that pass, so that a later look is worth it; undefined = the machine is not at fault, or only a person can mend that. */
-export const passingFault = (check: ObservedCheck): MachineFault | undefined => {
+/** What is at fault on this machine, as a fact: a probe found it, or the system has no such program. Undefined = nothing is known. */
+export const faultOfMachine = (check: ObservedCheck): MachineFault | undefined => {
   const { label } = failureOf(check)
   const fault = faultOf(label, probeFindings(check))
-  if (fault?.points !== 'environment') return undefined
+  // A path may be a file that the work has yet to make.
+  const lacksProgram = check.spawnError !== undefined && !/^\S*\//.test(check.command)
+  if (fault?.points !== 'environment') return lacksProgram ? { label, probe: 'other' } : undefined
   const reading = check.measurements?.find(({ probe }) => probe === fault.probe)
   if (reading?.probe === 'port') return { label, probe: 'port', port: reading.port }
   if (reading?.probe === 'disk') return { label, probe: 'disk', folders: reading.places.map(({ path }) => path) }
-  if (reading?.probe !== 'network') return undefined
+  if (reading?.probe !== 'network') return { label, probe: 'other' }
   return { label, probe: 'network', hosts: reading.targets.map(({ host, port: number }) => ({ host, port: number })) }
 }
 

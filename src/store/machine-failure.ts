@@ -16,6 +16,8 @@ export interface MachineFailure {
   action: Recovery['action'] | null
   status: Recovery['status'] | null
   decidedAt: Date | null
+  /** A probe or the system showed that the machine is at fault, or a change of the environment cured it. */
+  confirmed: boolean
 }
 
 /** A day of trouble must not make each launch slower. */
@@ -26,13 +28,15 @@ export const recentFailures = async (db: Queryable, host: string): Promise<Machi
   const rows = await db.query<object>(sql`
     (select recovery.run_id, coalesce(recovery.action ->> 'signature', recovery.signature) as signature, recovery.issue_detected as evidence,
       coalesce(recovery.action ->> 'check', recovery.post_condition ->> 'command', recovery.action ->> 'command') as command,
-      recovery.started_at as at, recovery.action, recovery.status, recovery.decided_at
+      recovery.started_at as at, recovery.action, recovery.status, recovery.decided_at,
+      (recovery.action ->> 'forChecks' = 'true' or (recovery.status = 'success' and recovery.action ->> 'type' in ('install', 'run_proposed', 'chmod', 'wait')))
+        is true as confirmed
     from recovery join run on run.id = recovery.run_id join agent on agent.id = run.agent_id
     where recovery.started_at > unstuck_now() - interval '24 hours' and recovery.rung in (4, 6) and agent.host = ${host}
     order by recovery.started_at desc, recovery.id desc limit ${most})
     union all
     (select run.id, run.error_meta ->> 'signature', run.error_meta ->> 'evidence', run.error_meta ->> 'failedCommand',
-      run.ended_at, null::jsonb, null, null
+      run.ended_at, null::jsonb, null, null, run.error_meta -> 'machine' is not null
     from run join agent on agent.id = run.agent_id
     where run.ended_at > unstuck_now() - interval '24 hours' and run.state = 'failed' and run.error_meta ->> 'source' = 'verification'
       and agent.host = ${host}

@@ -31,6 +31,7 @@ const begin = async (commands = ['npm run lint'], agent = 'a1'): Promise<Run> =>
   return (await claimed(db, agent)).run
 }
 const missing = 'setup_or_bootstrap_issue/command_not_found: sh: 1: mytool: not found'
+const machine = { label: 'command_not_found', probe: 'other' }
 const install = {
   ...{ type: 'install', name: 'INSTALL_DEPENDENCIES', command: 'npm run lint' },
   install: { manager: 'npm', folder: '', commands: [['npm', 'ci']] },
@@ -68,10 +69,15 @@ const fail = (run: Run, signature: string, more: object = {}): Promise<void> =>
 describe('a failure of the machine', () => {
   test('is known from its recovery, and cured only when the post-condition held', async () => {
     const run = await begin()
+    // The output says it, and so far nothing else does: the program may be one that the work has yet to make.
     await recover(run, undefined)
+    expect(await delta()).toBeUndefined()
+    const evidence = 'sh: 1: mytool: not found'
+    await db.transaction((tx) => registerAgents(tx, ['a1', 'a2'], 'host'))
+    await fail(await begin(undefined, 'a2'), missing, { failedCommand: 'npm run lint', machine, evidence })
     expect(await known()).toEqual([
       {
-        ...{ signature: missing, label: 'command_not_found', count: 1, command: 'npm run lint' },
+        ...{ signature: missing, label: 'command_not_found', count: 2, command: 'npm run lint' },
         ...{ lastSeenAt: expect.any(String) as string, lastMessage: 'sh: 1: mytool: not found' },
         addedKeys: ['host.os', 'host.shell', 'tools.node', 'tools.npm'],
       },
@@ -84,12 +90,12 @@ describe('a failure of the machine', () => {
     await succeed(run)
     const again = await begin()
     await recover(again, 'failed')
-    expect((await known())[0]).toMatchObject({ count: 2 })
+    expect((await known())[0]).toMatchObject({ count: 3 })
     expect((await known())[0]).not.toHaveProperty('curedBy')
   })
 
   test('is known from a run that failed with it, without a recovery', async () => {
-    await fail(await begin(), missing, { failedCommand: 'docker build .' })
+    await fail(await begin(), missing, { failedCommand: 'docker build .', machine })
     expect(await known()).toMatchObject([
       {
         count: 1,
@@ -130,7 +136,7 @@ describe('a failure of the machine', () => {
     ['without a known cause', 'model_or_unknown_failure/unknown: ?'],
     ['of another form', 'command_not_found'],
   ])('a failure %s teaches nothing about the machine', async (_, signature) => {
-    await fail(await begin(), signature)
+    await fail(await begin(), signature, { machine })
     expect(await delta()).toBeUndefined()
   })
 
@@ -187,7 +193,7 @@ describe('success', () => {
 const at = (minutes: number): Date => new Date(Date.UTC(2026, 0, 1) + minutes * 60_000)
 const failure = (n: number, more: Partial<MachineFailure> = {}): MachineFailure => ({
   ...{ runId: `r${n}`, signature: `environment_issue/disk_full: disk ${n}`, evidence: `disk ${n}`, command: null },
-  ...{ at: at(-n), action: null, status: null, decidedAt: null },
+  ...{ at: at(-n), action: null, status: null, decidedAt: null, confirmed: true },
   ...more,
 })
 

@@ -1,6 +1,6 @@
 /**
  * What failed on this machine in the last day and what cured it, from the stored runs and recoveries, so that the next agent need not find it
- * out again. Only failures of checks that the machine causes count. A cure counts only after its post-condition held. Each later run in
+ * out again. Only failures of checks count that the machine causes, as a probe or a cure confirmed: what the output alone says can be the work's. A cure counts only after its post-condition held. Each later run in
  * which the same check passes halves the weight of a failure; without weight, or after a day, it is forgotten.
  */
 import { isOfMachine } from '../../recovery/diagnosis/labels.ts'
@@ -80,7 +80,7 @@ interface Weighed {
 /** Newest first. */
 const weigh = (failures: readonly MachineFailure[], passed: readonly PassedChecks[]): Weighed[] => {
   const [newest] = failures
-  if (newest === undefined) return []
+  if (newest === undefined || !failures.some(({ confirmed }) => confirmed)) return []
   const { signature, at } = newest
   const command = failures.find((failure) => failure.command !== null)?.command ?? null
   // A check that passed elsewhere in the meantime may have begun before the failure: it proves nothing about the time after it.

@@ -178,7 +178,7 @@ const nextStepLines = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: 
     ]
   if (diagnosis.label === leftRunningLabel) return [`Next step: ${leftRunningAdvice(again)}`]
   if (machine === undefined) return []
-  // `passingFault` in recovery/probe.ts says what is looked at again.
+  // `faultOfMachine` in recovery/probe.ts says what is looked at again.
   return looksAgain.has(diagnosis.label)
     ? ['Next step: fix this on the machine. The checks then run again by themselves, without a call of the agent.']
     : [`Next step: fix this on the machine, then ${again}.`]

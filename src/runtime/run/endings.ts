@@ -6,7 +6,7 @@ import type { AccountLimit } from '../../domain/account.ts'
 import type { Task } from '../../domain/task.ts'
 import type { ErrorMeta } from '../../domain/run.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
-import { passingFault } from '../../recovery/probe.ts'
+import { faultOfMachine } from '../../recovery/probe.ts'
 import { waitEndsAt } from '../../recovery/reset-time.ts'
 import { judgeModeOf } from '../../recovery/review/judge-mode.ts'
 import { limitAccount } from '../../store/account.ts'
@@ -41,7 +41,7 @@ export const errorMetaOf = (diagnosis: Diagnosis, extra: Partial<ErrorMeta> = {}
 
 /** What the run stores about the check that failed. */
 export const failedCheckMeta = ({ failed }: Pick<JudgedReport, 'failed'>): Partial<ErrorMeta> => {
-  const machine = failed === undefined ? undefined : passingFault(failed)
+  const machine = failed === undefined ? undefined : faultOfMachine(failed)
   return {
     source: 'verification',
     failedCommand: failed?.command ?? '',
