@@ -13,14 +13,18 @@ const responseOf = (answer: IncomingMessage): Response => {
   return new Response(body, { status, headers })
 }
 
-/** Errors of the connection are those of the system, such as ENOENT where the engine has removed its socket. */
+/**
+ * Each request has a connection of its own: one that is kept can be closed by a busy engine just when the next request is written to it,
+ * and nobody could tell whether that request was read. Errors of the connection are those of the system, such as ENOENT where the engine
+ * has removed its socket.
+ */
 const sendOverSocket =
   (socketPath: string): Send =>
   (url, { method = 'GET', headers, body, signal }) =>
     new Promise((resolve, reject) => {
       const { host, pathname, search } = new URL(url)
       const all = { ...(headers as Record<string, string> | undefined), host }
-      const options = { socketPath, path: `${pathname}${search}`, method, headers: all }
+      const options = { socketPath, agent: false, path: `${pathname}${search}`, method, headers: all }
       const asked = request({ ...options, ...(signal ? { signal } : {}) }, (answer) => resolve(responseOf(answer)))
       asked.on('error', reject)
       asked.end(body as string | undefined)
