@@ -152,7 +152,7 @@ export const serve = async (options: ServeOptions): Promise<Served> => {
   warnOfOverlaps(context)
   const stopped = engine.stopped.then(() => close(running, api))
   void watchConnections(context)
-  void watchStateFiles(context, { 'engine.json': address, token: readToken(context.stateDir) })
+  void watchStateFiles(context, { 'engine.json': address, token: readToken(context.stateDir) }, stop)
   if (options.idleExitMs !== undefined) void watchIdle(context, engine, options.idleExitMs, stop)
   return {
     url: api.url,

@@ -2,7 +2,7 @@
  * Keeps the files by which others reach this engine as it wrote them: with a damaged address or token, no command could reach it, not even
  * `unstuck stop`. Also reports the files that were moved aside because they were damaged.
  */
-import { existsSync, readdirSync, renameSync } from 'node:fs'
+import { existsSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { messageOf } from '../errors.ts'
 import { damagedFolder, isDamage, setAside, unreportedSuffix } from '../platform/damaged-file.ts'
@@ -61,13 +61,33 @@ const report = async ({ db, log, stateDir }: Context): Promise<void> => {
   for (const [index, name] of names.entries()) renameSync(join(folder, name), join(folder, kept[index] ?? name))
 }
 
-export const watchStateFiles = async (context: Context, own: OwnFiles): Promise<void> => {
+/** A mount that hangs for a moment is no removal. */
+const goneMs = 30_000
+
+const folderNumber = (stateDir: string): bigint | undefined =>
+  statSync(stateDir, { bigint: true, throwIfNoEntry: false })?.ino
+
+/**
+ * `stop` ends the engine where its state folder is gone or another one for half a minute: it holds every workspace and the key of the
+ * engine, so nothing could be done any more, and an engine of the new folder would have to share its address and its server with it.
+ */
+export const watchStateFiles = async (context: Context, own: OwnFiles, stop: () => void): Promise<void> => {
   const { clock, log, stateDir, stopping } = context
+  const number = folderNumber(stateDir)
+  let goneAt: number | undefined
   while (!stopping.aborted) {
     try {
+      const isOurs = folderNumber(stateDir) === number
+      goneAt = isOurs ? undefined : (goneAt ?? clock.elapsed())
+      if (goneAt !== undefined && clock.elapsed() - goneAt >= goneMs) {
+        log.error({ stateDir }, 'the state folder was removed, so the engine ends')
+        return stop()
+      }
       // Where the whole folder was removed, a new one without a store would hide that.
-      if (existsSync(stateDir)) restore(stateDir, own)
-      await report(context)
+      if (isOurs) {
+        restore(stateDir, own)
+        await report(context)
+      }
     } catch (error) {
       log.warn({ error: messageOf(error) }, 'the files of the state folder could not be checked')
     }

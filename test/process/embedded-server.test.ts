@@ -334,6 +334,20 @@ describe('what is in the way', () => {
     await reader.end()
   })
 
+  it('a server whose socket was removed is started again with what it holds', async () => {
+    const at = home()
+    await serverIn(at).start()
+    const server = serverIn(at)
+    await query(server, 'create table kept as select 7 as n')
+    const pid = postmaster(at)
+    const [socket = ''] = readFileSync(placesOf(at).socket, 'utf8').split('\n')
+    rmSync(join(socket, '.s.PGSQL.5432'))
+    await server.start()
+    expect(await query(server, 'select n from kept')).toEqual([{ n: 7 }])
+    expect(postmaster(at)).not.toBe(pid)
+    await untilGone(pid)
+  })
+
   it('a half-made data folder of a killed start is made anew', async () => {
     const at = home()
     mkdirSync(join(at, 'postgres', '18', 'data.new', 'base'), { recursive: true })

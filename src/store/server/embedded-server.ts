@@ -34,6 +34,7 @@ import {
   initialise,
   logLength,
   setPassword,
+  isReady,
   postmasterOf,
   startFailed,
   startPostmaster,
@@ -269,13 +270,22 @@ const nameFault = (host: Host, error: unknown): unknown => {
   )
 }
 
+/**
+ * A server to which nobody can connect any more. Without its password it gets another one when it starts. Its socket is removed by cleaners
+ * of temporary folders, and by the server of a folder that was removed while it ran, when that notices.
+ */
+const isUnreachable = (places: Places): boolean => {
+  const address = readAddress(places)
+  if (address === undefined) return true
+  return isReady(places) && !existsSync(join(address.socket, `.s.PGSQL.${address.port}`))
+}
+
 const startIfDown = async (host: Host): Promise<void> => {
   const places = existingPlaces(host)
   if (places !== undefined && (await answers(places))) return
   await withServerLock(host, async () => {
     const found = existingPlaces(host)
-    // Nobody can connect without its password; it gets another one when it starts.
-    if (found !== undefined && readAddress(found) === undefined) await stopPostmaster(found)
+    if (found !== undefined && isUnreachable(found)) await stopPostmaster(found)
     if (!(await isUp(host))) await launchPastOrphans(host)
   })
 }

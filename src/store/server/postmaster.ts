@@ -58,6 +58,15 @@ const namedPid = (places: Places): number | undefined => {
   }
 }
 
+/** Whether the main process of these data says that it accepts connections. It made its socket before. */
+export const isReady = (places: Places): boolean => {
+  try {
+    return readRegularTextSync(pidFileOf(places)).split('\n')[7]?.trim() === 'ready'
+  } catch {
+    return false // it does not run
+  }
+}
+
 /** Numbers of processes are used again, also for processes of other users, so a number alone proves nothing. */
 const isServerOf = (places: Places, pid: number): boolean => {
   const recorded = recordOf(places)
