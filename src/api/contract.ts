@@ -251,6 +251,14 @@ export const sessionRequest = z.strictObject({ code: secret })
 export const challengeRequest = z.strictObject({ id: secret, nonce: secret })
 export const resumeSessionRequest = z.strictObject({ id: secret, nonce: secret, proof: secret })
 export const noQuery = z.strictObject({})
+/** The flags are those of clients of the founding documents; without a forge they change nothing. */
+export const preflightRequest = z
+  .strictObject({
+    content: string.max(100_000).default(''),
+    autoCreateIssueTasks: z.boolean().default(true),
+    autoCreatePrJudgeTasks: z.boolean().default(true),
+  })
+  .prefault({})
 export const logQuery = z.strictObject({
   launch: whole(1000, 0),
   stdout: whole(Number.MAX_SAFE_INTEGER, 0),
@@ -271,6 +279,7 @@ export type {
 export type { NotificationJson, RetriedDeliveryJson } from './responses/notifications.ts'
 export type { JudgeSwitchJson as JudgeSwitch } from './responses/judge-switch.ts'
 export type { GrantJson as Grant, GrantList, LearnedPathJson as LearnedPath } from './responses/grants.ts'
+export type { PreflightJson } from './responses/preflight.ts'
 export type { AlwaysChangeView, AnswerResults, InboxQuestion, InboxView } from './responses/inbox.ts'
 export type { JudgementJson as Judgement } from './responses/judgement.ts'
 export type { RequeueJson as Requeue } from './responses/requeue.ts'

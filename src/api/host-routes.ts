@@ -1,12 +1,22 @@
-/** Routes about the machine of the engine. */
+/** Routes about the machine of the engine, and about what a start would open on it. */
 import { z } from 'zod'
 import { hostSnapshotSchema } from '../runtime/agent/host-snapshot.ts'
 import * as contract from './contract.ts'
-import { read } from './route-rows.ts'
+import { change, read } from './route-rows.ts'
+import { preflight } from './responses/preflight.ts'
 
 const neofetch = hostSnapshotSchema.shape.neofetch.omit({ info: true })
 
 export const hostRoutes = {
+  preflight: {
+    ...change(
+      '/system/preflight',
+      'What a start would open now, with its reasons: the planner, the judge, and how many agents',
+      contract.preflightRequest,
+      preflight,
+    ),
+    ...{ caller: 'anyone' as const, whyAnyone: 'it only counts what is there, and changes nothing' },
+  },
   hostNeofetch: read(
     '/system/host/neofetch',
     'What neofetch prints about the machine of the engine, or why there is none; at most 24 hours old',

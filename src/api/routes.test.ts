@@ -5,7 +5,10 @@ const all = Object.entries<Route>(routes)
 
 test('every route that changes something is closed to programs of a run, or says why it is not', () => {
   const opened = all.filter(([, route]) => route.method !== 'GET' && route.caller !== 'person')
-  expect(opened.filter(([, { access }]) => access !== 'run').map(([name]) => name)).toEqual(['reportRefusal'])
+  expect(opened.filter(([, { access }]) => access !== 'run').map(([name]) => name)).toEqual([
+    'preflight',
+    'reportRefusal',
+  ])
   for (const [name, { whyAnyone = '' }] of opened) expect(`${name}: ${whyAnyone}`).toMatch(/: .{20}/)
 })
 

@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type {
+  PreflightJson,
   DoctorView,
   DiffView,
   Goal,
@@ -94,6 +95,7 @@ describe('every answer is what the table says', () => {
     inbox: () => ({ path: '/inbox' }),
     report: () => ({ path: '/report?since=2020-01-01T00:00:00Z' }),
     doctor: () => ({ path: '/doctor' }),
+    preflight: () => post('/system/preflight', '{"content":"Add a CSV export"}'),
     hostNeofetch: () => ({ path: '/system/host/neofetch' }),
     hostContext: () => ({ path: '/system/host/context' }),
     getConfig: () => ({ path: '/config' }),
@@ -213,6 +215,21 @@ describe('the machine of the engine', () => {
     )
     expect(available ? output : message).toMatch(available ? /\w/ : /neofetch/)
     expect(available ? message : output).toBeUndefined()
+  })
+
+  test('POST /system/preflight says what a start would open, and that it counts no issues', async () => {
+    const ask = async (body: string) => {
+      const { status, text } = await scene.call({ path: '/system/preflight', method: 'POST', body })
+      return { status, ...(JSON.parse(text) as PreflightJson) }
+    }
+    const before = await get<StatusView>('/status')
+    const found = await ask('{"content":" ","autoCreateIssueTasks":false}')
+    expect(found).toMatchObject({ status: 200, preflight: { hasRequirementContent: false, openPrCount: 0 } })
+    expect(found.recommendations).toMatchObject({ startPlanner: false, plannerCount: 0 })
+    expect(found.recommendations.warnings.join()).toContain('no forge is configured')
+    expect((await ask('{"content":"Add a CSV export"}')).preflight.hasRequirementContent).toBe(true)
+    expect(await ask('{"contents":"x"}')).toMatchObject({ status: 400, error: { code: 'INPUT_INVALID' } })
+    expect((await get<StatusView>('/status')).goals).toEqual(before.goals)
   })
 
   test('GET /system/host/context takes the snapshot once, with the versions of the tools', async () => {

@@ -1,0 +1,52 @@
+/** The work of `unstuck preflight`. */
+import type { PreflightJson } from '../api/contract.ts'
+import { loadConfig } from '../config.ts'
+import { exitCodes } from '../errors.ts'
+import { preflightOf } from '../recovery/plan/recommend-start.ts'
+import { configuredDatabase } from '../store/postgres-location.ts'
+import { hadStore } from '../store/store-markers.ts'
+import type { JsonOption } from './command-options.ts'
+import { homeOf } from './engine/home.ts'
+import { readOnly } from './engine/read-only.ts'
+import { printJson, printLine, type Io } from './io.ts'
+import { safe } from './render.ts'
+import { countText } from './times.ts'
+
+const openedText = ({ recommendations }: PreflightJson): string => {
+  const { startPlanner, startJudge, workerCount, testerCount, docserCount } = recommendations
+  const opened = [
+    ...(startPlanner ? ['the planner'] : []),
+    ...(workerCount === 0 ? [] : [`at most ${countText(workerCount, 'worker')}`]),
+    ...(testerCount === 0 ? [] : [countText(testerCount, 'tester')]),
+    ...(docserCount === 0 ? [] : [countText(docserCount, 'docser')]),
+    ...(startJudge ? ['the judge'] : []),
+  ]
+  return `A start would open: ${opened.length === 0 ? 'nothing' : opened.join(', ')}.`
+}
+
+const waitingText = ({ preflight: { local, pendingJudgeTaskCount } }: PreflightJson): string =>
+  `Tasks: ${local.queued} queued, ${local.running} running, ${local.failed} failed, ${local.blocked} blocked (of these, ${pendingJudgeTaskCount} before the judge).`
+
+/** Where nothing has been run yet, nothing can wait. */
+const preflightHere = async (io: Io, content: string): Promise<PreflightJson> => {
+  const { repository, stateDir } = await homeOf(io)
+  if (configuredDatabase(io.environment, repository.id) !== undefined || hadStore(stateDir))
+    return readOnly(io, ({ client }) => client.post<PreflightJson>('/system/preflight', { content }))
+  const nothing = { local: { queued: 0, running: 0, failed: 0, blocked: 0 }, pendingJudgeTaskCount: 0 }
+  const { maxParallel } = loadConfig({ root: repository.root, environment: io.environment })
+  return preflightOf(content, nothing, maxParallel)
+}
+
+export const preflightCommand = async (io: Io, content: string, { json = false }: JsonOption): Promise<number> => {
+  const view = await preflightHere(io, content)
+  if (json) {
+    printJson(io, view)
+    return exitCodes.ok
+  }
+  const { reasons, warnings } = view.recommendations
+  const about = reasons.map((reason) => `  ${reason}`)
+  const others = warnings.filter((warning) => !reasons.includes(warning))
+  for (const text of [openedText(view), waitingText(view), ...about]) printLine(io, safe(text))
+  for (const text of others) printLine(io, safe(`  ${text}`))
+  return exitCodes.ok
+}
