@@ -118,6 +118,10 @@ const said = string.max(10_000)
 const actor = { by: said.exactOptional() }
 
 export const judgeRequest = z.strictObject({ off: z.boolean(), ...actor })
+export const loginRequest = z.strictObject({
+  variables: z.record(z.string().max(200), z.string().max(20_000)).default({}),
+  ...actor,
+})
 export const linkRequest = z.strictObject({ issue: said, ...actor })
 export const linkAwaitedRequest = z.strictObject({ waitsFor: said, ...actor })
 
@@ -284,7 +288,7 @@ export type { AlwaysChangeView, AnswerResults, InboxQuestion, InboxView } from '
 export type { JudgementJson as Judgement } from './responses/judgement.ts'
 export type { RequeueJson as Requeue } from './responses/requeue.ts'
 export type { AgentQuestionView } from './responses/run-tool-responses.ts'
-export type { Challenge, LoginUrl, SessionKey, SessionView } from './responses/outcomes.ts'
+export type { Challenge, LoginUrl, SessionKey, SessionView, TakenLoginJson } from './responses/outcomes.ts'
 export type {
   ActivityView,
   ConfigStateView,

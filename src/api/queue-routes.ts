@@ -1,10 +1,17 @@
-/** Rows of the table of routes about the judge, and about tasks that wait for a link. */
-import { judgeRequest, linkAwaitedRequest, linkRequest, noQuery } from './contract.ts'
+/** Rows of the table of routes about the judge, and about tasks that wait for a link or a login. */
+import { judgeRequest, linkAwaitedRequest, linkRequest, loginRequest, noQuery } from './contract.ts'
 import { change, read } from './route-rows.ts'
 import { taskSchema } from './responses/entities.ts'
+import { takenLogin } from './responses/outcomes.ts'
 import { judgeSwitch } from './responses/judge-switch.ts'
 
 export const queueRoutes = {
+  takeLogin: change(
+    '/login',
+    'Gives the agents new credentials, kept in memory, and tries again what could not log in',
+    loginRequest,
+    takenLogin,
+  ),
   getJudge: read('/judge', 'Whether the judge works, and how much work waits for it', noQuery, judgeSwitch),
   setJudge: change(
     '/judge',

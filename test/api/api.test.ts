@@ -114,6 +114,7 @@ describe('every answer is what the table says', () => {
     listRecoveries: () => ({ path: '/recoveries' }),
     listJudgements: () => ({ path: '/judgements?goal={done}' }),
     getJudge: () => ({ path: '/judge' }),
+    takeLogin: () => post('/login', '{"variables":{}}'),
     setJudge: () => post('/judge', '{"off":false}'),
     listRequeues: () => ({ path: '/requeues' }),
     listEscalations: () => ({ path: '/escalations?state=pending' }),

@@ -31,6 +31,9 @@ const agents: Record<string, FaultAgent> = {
   modelled: claude(`
     if (after('--model').includes('m-1')) { begin(); ${made} }
     else { begin(); print({ type: 'result', subtype: 'success', is_error: true, api_error_status: 404, result: "There's an issue with the selected model (m-9). It may not exist or you may not have access to it." }); process.exitCode = 1 }`),
+  keyed: claude(`begin()
+    if (process.env.CLAUDE_CODE_OAUTH_TOKEN === 'the-new-one') { ${made} }
+    else { print({ type: 'result', subtype: 'success', is_error: true, api_error_status: 401, result: 'Invalid API key · Please run /login' }); process.exitCode = 1 }`),
   locked: claude(`begin()
     if (existsSync('TOP/logged-in')) { ${made} }
     else { print({ type: 'result', subtype: 'success', is_error: true, api_error_status: 401, result: 'Invalid API key · Please run /login' }); process.exitCode = 1 }`),
@@ -143,4 +146,19 @@ test.each(situations)('$name', async ({ task, happened, offered, choice, input, 
   expect(end.state).toBe('ready')
   expect((await scene.questions()).filter(({ goalId }) => goalId === goal)).toEqual([])
   await expect(scene.post(`/escalations/${question.id}/answer`, answer)).rejects.toThrow(/409 .*already decided/)
+})
+
+test('a new key goes to the agents of a running engine, and what could not log in is tried again', async () => {
+  const goal = await scene.goal([{ harness: 'keyed' }])
+  const question = await questionOf(goal)
+  expect(question.details).toContain('unstuck login')
+  await expect(scene.post('/login', { variables: { PATH: '/tmp' } })).rejects.toThrow(/PATH is no variable of a login/)
+  const variables = { CLAUDE_CODE_OAUTH_TOKEN: 'the-new-one' }
+  expect(await scene.post('/login', { variables, by: 'me' })).toEqual({
+    taken: ['CLAUDE_CODE_OAUTH_TOKEN'],
+    retried: [question.taskId],
+  })
+  await scene.until(goal, 'ready', 'done')
+  expect(scene.show('made.txt', goal)).toBe('made')
+  expect(await scene.post('/login', { variables })).toEqual({ taken: [], retried: [] })
 })

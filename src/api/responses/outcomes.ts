@@ -1,6 +1,6 @@
 /** The schemas of the remaining responses: what a change returns where that is no stored entity, logins, and failures. */
 import { z } from 'zod'
-import { count, text, time } from './parts.ts'
+import { count, names, text, time } from './parts.ts'
 
 export const restored = z.strictObject({ files: count })
 export const cleaned = z.array(
@@ -29,3 +29,7 @@ export type Challenge = z.infer<typeof challenge>
 export const refusalReported = z.strictObject({})
 export const openapi = z.looseObject({ openapi: z.literal('3.1.0') })
 export const failure = z.strictObject({ error: z.strictObject({ code: text, message: text }) })
+
+/** `taken`: names of variables; `retried`: ids of tasks. */
+export const takenLogin = z.strictObject({ taken: names, retried: names })
+export type TakenLoginJson = z.infer<typeof takenLogin>

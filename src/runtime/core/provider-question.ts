@@ -2,8 +2,6 @@
 import type { Diagnosis } from '../../recovery/types.ts'
 import type { RunContext } from './run-context.ts'
 
-const restart = 'The engine reads variables when it starts: after setting one, unstuck stop and unstuck up.'
-
 type Asking = Pick<RunContext, 'task' | 'driver' | 'harness'>
 
 /** What stopped the task, without its name; undefined for every other diagnosis. */
@@ -20,7 +18,7 @@ export const providerAdvice = ({ task, driver, harness }: Asking, { label }: Dia
   if (label === 'auth_failure') {
     const how = harness.command === undefined ? driver.login?.advice : undefined
     const login = how ?? `fix the login of the program of harness.${task.harness}.command`
-    return `Next step: ${login}. ${restart} Then unstuck retry ${task.id}.`
+    return `Next step: ${login}; then, in the same shell, unstuck login. It gives the engine the key that is set there, and tries this task again.`
   }
   if (label !== 'model_missing') return undefined
   return task.model === null
