@@ -83,6 +83,12 @@ describe('a refusal that Codex prints without its path', () => {
     expect(targetsOf(readingOf(router))).toEqual(['/second/b'])
   })
 
+  it('is about no path where the sandbox lets no patch write', () => {
+    record(patch('c1', at, '*** Add File: a.txt\n+x\n', 'patch rejected: writing is blocked by read-only sandbox'))
+    const line = `${at} ERROR codex_core::tools::router: error=patch rejected: writing is blocked by read-only sandbox; x`
+    expect(targetsOf(readingOf(line))).toEqual([undefined])
+  })
+
   it('does not take a patch that was applied, nor change a refusal that has its path', () => {
     record(patch('c1', at, '*** Add File: /far/made.txt\n+x\n', 'Success. Updated the following files'))
     expect(targetsOf(readingOf(router, violation('read_only_file_system', '/far/rl.txt')))).toEqual([

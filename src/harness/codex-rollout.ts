@@ -10,7 +10,7 @@ import { objectAt, parseLine, textAt } from './json-line.ts'
 import { cut } from './transcript.ts'
 
 /** A longer record is not read: the refusal stays without a path, and the person is told so. */
-const mostBytes = 64 * 1024 * 1024
+const mostBytes = 16 * 1024 * 1024
 
 /** The log line and the record of one refusal are written within milliseconds of each other; a loaded machine takes longer. */
 const apartMs = 3_000
@@ -98,17 +98,18 @@ const named = (denial: Denial, calls: readonly RefusedCall[], workspace: string)
   return paths.length === 0 ? [denial] : paths.map((target) => ({ ...denial, target: cut(target) }))
 }
 
+/** A tool that is refused by its name, such as any patch of a read-only sandbox, is about no path. */
+const lacksPath = ({ kind, target }: Denial): boolean => kind !== 'tool' && target === undefined
+
 /** The transcript with the paths of its refusals that were printed without one, as far as the session's record tells them. */
 export const withCodexPaths = (transcript: Transcript, source: RefusalSource): Transcript => {
   const { denials, sessionId } = transcript
-  if (sessionId === undefined || denials.every(({ target }) => target !== undefined)) return transcript
+  if (sessionId === undefined || !denials.some(lacksPath)) return transcript
   const text = recordOf(sessionId, source)
   if (text === undefined) return transcript
   const calls = callsIn(text)
   return {
     ...transcript,
-    denials: denials.flatMap((denial) =>
-      denial.target === undefined ? named(denial, calls, source.workspace) : [denial],
-    ),
+    denials: denials.flatMap((denial) => (lacksPath(denial) ? named(denial, calls, source.workspace) : [denial])),
   }
 }

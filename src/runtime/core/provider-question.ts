@@ -18,7 +18,7 @@ export const providerAdvice = ({ task, driver, harness }: Asking, { label }: Dia
   if (label === 'auth_failure') {
     const how = harness.command === undefined ? driver.login?.advice : undefined
     const login = how ?? `fix the login of the program of harness.${task.harness}.command`
-    return `Next step: ${login}; then, in the same shell, unstuck login. It gives the engine the key that is set there, and tries this task again.`
+    return `Next step: ${login}. Then, in the shell that has a new key, unstuck login; after a login in a file, unstuck retry ${task.id}.`
   }
   if (label !== 'model_missing') return undefined
   return task.model === null

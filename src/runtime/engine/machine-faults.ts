@@ -36,13 +36,12 @@ const withdraw = (context: Context, { id, taskId }: AskedFault): Promise<void> =
   })
 
 export const withdrawPassedFaults = async (context: Context): Promise<number> => {
-  let withdrew = false
-  for (const asked of await askedFaults(context.db, context.host)) {
-    if (asked.withdrawn >= mostWithdrawals || !(await hasPassed(context, asked))) continue
-    await withdraw(context, asked)
-    withdrew = true
-  }
-  // The loop does not wait for this job, and is not woken by what its own engine stores.
-  if (withdrew) context.wake()
+  const asked = (await askedFaults(context.db, context.host)).filter(({ withdrawn }) => withdrawn < mostWithdrawals)
+  // At the same time, because a host that does not answer takes seconds.
+  const passed = await Promise.all(asked.map((each) => hasPassed(context, each)))
+  const over = asked.filter((_, at) => passed[at])
+  for (const each of over) await withdraw(context, each)
+  // The loop is not woken by what its own engine stores.
+  if (over.length > 0) context.wake()
   return lookSeconds
 }

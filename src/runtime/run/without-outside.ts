@@ -2,6 +2,7 @@
  * A check that fails while the work has changes outside its task, such as a file that an earlier attempt left: it runs once without them.
  * If it passes, they are the cause, and they could not land anyway, so they are left out and no agent is called for them.
  */
+import { faultOfMachine } from '../../recovery/probe.ts'
 import type { Violation } from '../../recovery/policy/path-policy.ts'
 import type { ChangeList } from '../../workspace/repository-types.ts'
 import type { JudgedReport } from '../checks/check-runner.ts'
@@ -33,6 +34,8 @@ export const leaveOutsideOut = async (
   // In place nothing is left out: a file there is the user's.
   const { goal, run } = runContext
   if (failed === undefined || failed.timedOut || goal.repoMode === 'direct' || isIterationTest(run)) return undefined
+  // It may pass the next time whatever the work has.
+  if (faultOfMachine(failed) !== undefined) return undefined
   const violations = await outsideOf(runContext, found)
   const paths = violations.map(({ path }) => path)
   if (paths.length === 0 || paths.length === found.changes.length) return undefined

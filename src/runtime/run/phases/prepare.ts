@@ -234,7 +234,9 @@ const layEarlierWork = async (runContext: RunContext, base: string): Promise<voi
 const waitedForMachine = async ({ context, goal, run }: RunContext): Promise<boolean> => {
   if (goal.repoMode === 'direct') return false
   const before = attemptBefore(await listRuns(context.db, { taskId: run.taskId }), run.number)
-  if (before?.errorMeta?.machine !== undefined) return true
+  const { machine } = before?.errorMeta ?? {}
+  // Another fault may be one of the work after all, such as a program that it has yet to install.
+  if (machine !== undefined && machine.probe !== 'other') return true
   const last = (await recoveriesOf(context.db, run.taskId)).at(-1)
   return last?.status === 'acting' && last.action.type === 'wait' && last.action['forChecks'] === true
 }
