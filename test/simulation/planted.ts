@@ -665,7 +665,7 @@ export const planted: readonly Planted[] = [
     name: 'parent-not-woken',
     from: 1,
     breaks: 'nothing stuck',
-    // The task that is to solve the conflict is cancelled.
+    // The task that is to solve the conflict is cancelled: any time from 17 to 30 s will do.
     plan: aPlan(
       [
         aGoal(
@@ -680,7 +680,7 @@ export const planted: readonly Planted[] = [
         ),
       ],
       [],
-      [{ id: 'e1', kind: 'cancel-task', atMs: 16_000, pick: 1 }],
+      [{ id: 'e1', kind: 'cancel-task', atMs: 23_000, pick: 1 }],
     ),
     hooks: () =>
       rewrite("and block_reason = 'needs_rework' returning", (text) =>
