@@ -7,11 +7,10 @@ import { shellQuoted } from '../recovery/command/replacement.ts'
 export const remedyOf = (driver: Driver, refused: Refused, stderr: readonly string[] = []): string => {
   const { kind, target } = refused
   if (kind === 'safety') return 'nothing allows this; change the task'
-  // Without a path nobody knows a folder whose mode could be wrong; the CLI's own sandbox may be the one that refused.
-  if (kind === 'filesystem' && target === undefined)
-    return driver.remedy?.(refused, { stderr }) ?? 'correct the mode or the owner of the folder'
   if (kind === 'filesystem')
-    return `make ${shellQuoted(folderInWords(refused))} writable for this user: chmod u+rwx ${shellQuoted(folderInWords(refused))}`
+    return target === undefined
+      ? 'correct the mode or the owner of the folder'
+      : `make ${shellQuoted(folderInWords(refused))} writable for this user: chmod u+rwx ${shellQuoted(folderInWords(refused))}`
   return driver.remedy?.(refused, { stderr }) ?? 'allow it by the options of that program'
 }
 

@@ -10,7 +10,7 @@ const home = mkdtempSync(join(tmpdir(), 'unstuck-rollout-'))
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 const thread = '01a22727-618d-7900-a179-8ac15c6f3215'
-const workspace = '/work/repo'
+const workspace = '/project'
 const source = { environment: { HOME: home }, files: realFiles, workspace }
 
 /** The form of 0.169.0: a call, and its answer some milliseconds later. */
@@ -55,7 +55,7 @@ describe('a refusal that Codex prints without its path', () => {
     const input =
       '*** Begin Patch\n*** Update File: a.txt\n*** Add File: /far/made.txt\n+x\n*** Move to: ../b.txt\n*** End Patch\n'
     record(patch('c1', at, input, rejected))
-    expect(targetsOf(readingOf(router))).toEqual(['/far/made.txt', '/work/b.txt'])
+    expect(targetsOf(readingOf(router))).toEqual(['/far/made.txt', '/b.txt'])
   })
 
   it.each([
@@ -74,6 +74,14 @@ describe('a refusal that Codex prints without its path', () => {
     expect(targetsOf(readingOf(violation('read_only_file_system', 'unknown')))).toEqual([undefined])
     rmSync(join(home, '.codex'), { recursive: true })
     expect(targetsOf(readingOf(router))).toEqual([undefined])
+  })
+
+  it('is one of a folder where the record names it, and else one of the sandbox', () => {
+    const reading = readingOf(violation('operation_not_permitted', 'unknown'))
+    const seen = () => codex.nameRefusals?.(reading, source).denials.map(({ kind, target }) => [kind, target])
+    expect(seen()).toEqual([['tool', undefined]])
+    record(shell('c1', at, "Process exited with code 1\nOutput:\ntouch: cannot touch '/far/x': Permission denied\n"))
+    expect(seen()).toEqual([['filesystem', '/far/x']])
   })
 
   it('is not named by a call of an earlier launch in the same session', () => {

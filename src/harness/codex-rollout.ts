@@ -95,7 +95,9 @@ const named = (denial: Denial, calls: readonly RefusedCall[], workspace: string)
     // Of a patch as a whole, only the paths outside of the workspace were the reason.
     .filter((path) => denial.kind !== 'scope' || !path.startsWith(workspace + sep))
   const paths = [...new Set(outside)]
-  return paths.length === 0 ? [denial] : paths.map((target) => ({ ...denial, target: cut(target) }))
+  if (paths.length > 0) return paths.map((target) => ({ ...denial, target: cut(target) }))
+  // Without a path no folder's mode can be to blame, so the sandbox refused the command itself.
+  return [denial.kind === 'filesystem' ? { ...denial, kind: 'tool' } : denial]
 }
 
 /** A tool that is refused by its name, such as any patch of a read-only sandbox, is about no path. */
@@ -105,9 +107,7 @@ const lacksPath = ({ kind, target }: Denial): boolean => kind !== 'tool' && targ
 export const withCodexPaths = (transcript: Transcript, source: RefusalSource): Transcript => {
   const { denials, sessionId } = transcript
   if (sessionId === undefined || !denials.some(lacksPath)) return transcript
-  const text = recordOf(sessionId, source)
-  if (text === undefined) return transcript
-  const calls = callsIn(text)
+  const calls = callsIn(recordOf(sessionId, source) ?? '')
   return {
     ...transcript,
     denials: denials.flatMap((denial) => (lacksPath(denial) ? named(denial, calls, source.workspace) : [denial])),
