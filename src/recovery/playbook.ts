@@ -60,7 +60,7 @@ export type Action =
    * Changed paths are left out of the work, and the work is checked again. `unproven`: they look generated, and the checks have
    * to make them again before that counts.
    */
-  | { type: 'exclude_paths'; name: 'EXCLUDE_GENERATED' | 'DISCARD_GENERATED'; excluded: Excluded[] }
+  | { type: 'exclude_paths'; name: 'EXCLUDE_PATHS' | 'DISCARD_GENERATED'; excluded: Excluded[] }
   /** The task may change these paths as well. */
   | { type: 'allow_paths'; name: 'ALLOW_PATHS'; allowed: AllowedPath[] }
   /** A model decides about these paths in a read-only session: allow, discard or deny. */

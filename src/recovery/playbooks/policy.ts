@@ -17,16 +17,16 @@ const excludedPaths: Playbook['postCondition'] = (action) => ({
   paths: action.type === 'exclude_paths' ? action.excluded.map(({ path }) => path) : [],
 })
 
-const excludeGenerated = playbook({
+const excludePaths = playbook({
   ...policy,
   id: 'policy-exclude',
   title:
-    'Leave generated and ignored files, and files outside the task that break a check, out of the work, and check it without them',
+    'Leave out what is generated or ignored, and files outside the task that make a check fail, then check the work again',
   neededEvidence:
     'a new file that the base commit does not contain, and that its ignore files, `policyRecovery.generatedPaths` or a learned path cover; or a path outside the task with which a check fails and without which it passes',
   example: { paths: [], exclude: [{ path: '<path>', because: '<rule>' }] },
   plan: ({ facts: { exclude = [] } }) =>
-    exclude.length === 0 ? undefined : { type: 'exclude_paths', name: 'EXCLUDE_GENERATED', excluded: exclude },
+    exclude.length === 0 ? undefined : { type: 'exclude_paths', name: 'EXCLUDE_PATHS', excluded: exclude },
   postCondition: excludedPaths,
 })
 
@@ -95,7 +95,7 @@ const policyFeedback = playbook({
 })
 
 export const policyPlaybooks: readonly Playbook[] = [
-  excludeGenerated,
+  excludePaths,
   allowByRule,
   // Before the model: a check in a clean clone is cheaper than a question, and proves more.
   discardGenerated,

@@ -30,7 +30,7 @@ const excludePaths = async (
   const work = await withoutExcluded(runContext, await collectedWork(runContext), excluded)
   await context.db.transaction(async (tx) => {
     await recordIntent(context, tx, runContext.run, chosen)
-    if (name === 'EXCLUDE_GENERATED')
+    if (name === 'EXCLUDE_PATHS')
       await recordApplied(tx, runContext, {
         ...{ attempt: chosen.step.attempt, by: 'rule', allowed: [] },
         discarded: excluded.map(({ path }) => path),

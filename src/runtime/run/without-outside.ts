@@ -8,7 +8,8 @@ import type { ChangeList } from '../../workspace/repository-types.ts'
 import type { JudgedReport } from '../checks/check-runner.ts'
 import type { PlannedChecks } from '../checks/verify-contract.ts'
 import type { RunContext } from '../core/run-context.ts'
-import { recover } from './carry-out.ts'
+import { chooseStoredRecovery } from '../core/store-record.ts'
+import { carryOut } from './carry-out.ts'
 import { failedWithout } from './check-work.ts'
 import { isIterationTest } from './loop/iteration-tests.ts'
 import { checkChangedPaths } from './path-fence.ts'
@@ -32,8 +33,10 @@ export const leaveOutsideOut = async (
 ): Promise<PhaseResult | undefined> => {
   const { failed } = report
   // In place nothing is left out: a file there is the user's.
-  const { goal, run } = runContext
+  const { context, goal, run } = runContext
   if (failed === undefined || failed.timedOut || goal.repoMode === 'direct' || isIterationTest(run)) return undefined
+  // The owner switched the recovery of paths off.
+  if (context.config().policyRecovery.attempts === 0) return undefined
   // It may pass the next time whatever the work has.
   if (faultOfMachine(failed) !== undefined) return undefined
   const violations = await outsideOf(runContext, found)
@@ -43,9 +46,9 @@ export const leaveOutsideOut = async (
   if (without?.state !== 'passes') return undefined
   const because = `it is outside of the allowed paths, and ${failed.command} fails with it and passes without it`
   const exclude = paths.map((path) => ({ path, because }))
-  return recover(
-    runContext,
-    { kind: 'policy', violations, options: { exclude } },
-    { source: 'policy', policyViolations: violations },
-  )
+  const evidence = { kind: 'policy', violations, options: { exclude } } as const
+  const { diagnosis, step } = await chooseStoredRecovery(context, run, evidence)
+  // Without it (its budget is spent, or it is switched off) the check decides how the task goes on, not the paths.
+  if (step.kind !== 'recover' || step.action.type !== 'exclude_paths') return undefined
+  return carryOut(runContext, { diagnosis, step })
 }
