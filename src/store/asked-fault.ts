@@ -5,6 +5,7 @@ import { sql, type Queryable } from './db.ts'
 export interface AskedFault {
   /** Of the pending question. */
   id: string
+  goalId: string
   taskId: string
   fault: MachineFault
   /** How many questions about such a fault of the task were withdrawn before. */
@@ -14,7 +15,7 @@ export interface AskedFault {
 /** Oldest first. Only those of runs on this host: another machine cannot be looked at from here. */
 export const askedFaults = (db: Queryable, host: string): Promise<AskedFault[]> =>
   db.query<AskedFault>(sql`
-    select escalation.id, escalation.task_id as "taskId", run.error_meta -> 'machine' as fault,
+    select escalation.id, escalation.goal_id as "goalId", escalation.task_id as "taskId", run.error_meta -> 'machine' as fault,
       (select count(*)::int from escalation as earlier join run as of on of.id = earlier.run_id
         where earlier.task_id = escalation.task_id and earlier.state = 'expired' and of.error_meta -> 'machine' is not null) as withdrawn
     from escalation join run on run.id = escalation.run_id join agent on agent.id = run.agent_id

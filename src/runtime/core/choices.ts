@@ -19,12 +19,14 @@ const shortened = (text: string, longest = 80): string => {
 /** A task that a question of its goal is about: its choices are answers to the question of the goal. */
 export interface OfGoal {
   goal: Id
+  /** Paths that the person does not name are left out of the work. */
+  leavesOut?: boolean
 }
 
 export const widenChoice = (task: Id, paths: string[], ofGoal?: OfGoal): Choice => ({
   ...{ id: 'widen', kind: 'widen', paths, ...(ofGoal === undefined ? {} : { task }) },
   label: `Allow ${shortened(paths.join(', '))} for this task`,
-  effect: `The task may also change ${paths.join(', ')} (a grant, which "unstuck grants" lists); it continues from its work and is checked again.${ofGoal === undefined || paths.length === 1 ? '' : ' With --paths "…" only these are allowed, and the others are left out of the work.'}`,
+  effect: `The task may also change ${paths.join(', ')} (a grant, which "unstuck grants" lists); it continues from its work and is checked again.${ofGoal?.leavesOut === true ? ' Name only some paths to leave the others out of the work.' : ''}`,
   command: `unstuck answer ${ofGoal?.goal ?? task} widen`,
   input: input('paths', 'Paths, separated by commas', { suggested: paths.join(', ') }),
 })

@@ -2,6 +2,7 @@
  * The question that a person gets when no recovery is left: what happened with its evidence, what was tried with its result, and
  * what the person can do. `happened` is one sentence, `question` adds what was tried, `details` adds commands and reasons.
  */
+import type { MachineFault } from '../../domain/machine-fault.ts'
 import type { EscalationKind } from '../../domain/escalation.ts'
 import { isGivenBack, type TakenOver, type Task } from '../../domain/task.ts'
 import { nextReviewLines, subjectText, type TaskReview } from '../../domain/task-review.ts'
@@ -154,17 +155,12 @@ const happenedText = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: b
   return `${about} stopped: ${command === undefined ? agentText(diagnosis) : checkText(facts, evidence)}`
 }
 
-/** Faults that a probe can look at again: the question is withdrawn when they have passed. */
-const looksAgain = new Set<DiagnosisLabel>([
-  ...(['port_in_use', 'disk_full', 'service_unavailable', 'network_unreachable', 'network_transient'] as const),
-])
-
 /** The command that helps where the choices alone do not say it. */
-const nextStepLines = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: boolean): string[] => {
+const nextStepLines = (runContext: RunContext, diagnosis: Diagnosis, { then, fault }: Exhausted): string[] => {
   const { task, paths } = runContext
   const { machine }: AnyFacts = diagnosis.facts
   const again = `unstuck retry ${task.id}`
-  if (isBlocker) return blockerAdvice(runContext, diagnosis)
+  if (then === 'pause_goal') return blockerAdvice(runContext, diagnosis)
   const provider = providerAdvice(runContext, diagnosis)
   if (provider !== undefined) return [provider]
   if (isPreparation(diagnosis))
@@ -178,10 +174,9 @@ const nextStepLines = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: 
     ]
   if (diagnosis.label === leftRunningLabel) return [`Next step: ${leftRunningAdvice(again)}`]
   if (machine === undefined) return []
-  // `faultOfMachine` in recovery/probe.ts says what is looked at again.
-  return looksAgain.has(diagnosis.label)
-    ? ['Next step: fix this on the machine. The checks then run again by themselves, without a call of the agent.']
-    : [`Next step: fix this on the machine, then ${again}.`]
+  return fault === undefined || fault.probe === 'other'
+    ? [`Next step: fix this on the machine, then ${again}.`]
+    : [`Next step: fix this on the machine. The checks then run again without a call of the agent; at once: ${again}.`]
 }
 
 const hasNoPlaybook = (reason: string): boolean => reason.startsWith('no playbook')
@@ -197,15 +192,15 @@ const kindOf = (diagnosis: Diagnosis, { reason, then }: Exhausted): EscalationKi
   return hasNoPlaybook(reason) ? 'no_playbook' : 'exhausted'
 }
 
-const detailsOf = (runContext: RunContext, diagnosis: Diagnosis, { reason, then }: Exhausted): string => {
+const detailsOf = (runContext: RunContext, diagnosis: Diagnosis, exhausted: Exhausted): string => {
   const { task, run } = runContext
   const why = isLoopEnd(diagnosis)
     ? 'A hint or a retry begins a new count of iterations.'
-    : hasNoPlaybook(reason)
+    : hasNoPlaybook(exhausted.reason)
       ? 'Unstuck has no recovery for this failure.'
       : 'Every recovery for this failure was tried or does not apply here.'
   return [
-    ...nextStepLines(runContext, diagnosis, then === 'pause_goal'),
+    ...nextStepLines(runContext, diagnosis, exhausted),
     `Evidence: ${diagnosis.evidence}`,
     `${why} The decisions: unstuck explain ${task.id}`,
     `The work of the agent is kept: unstuck restore ${run.id} --into <folder>. Its output: unstuck logs ${run.id}`,
@@ -263,6 +258,8 @@ interface Exhausted {
   then: WhenExhausted
   /** The commit that the task reviews has a verdict already, and was not approved. */
   wasRejected?: boolean
+  /** What a probe found on this machine; the question is withdrawn once that has passed (engine/machine-faults.ts). */
+  fault?: MachineFault
 }
 
 /** `then`: what applies because no recovery is left. `recoveries`: those of the task, oldest first. */

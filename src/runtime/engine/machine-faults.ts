@@ -1,6 +1,6 @@
 /**
- * A job: withdraws a question about a fault of this machine (a port, a disk, a registry) when a probe finds it no more. The checks then
- * run again on the work that is there, without a call of the agent. What comes and goes is left to the person after some times.
+ * A job: withdraws a question about a fault of this machine (a port, a disk, a registry) once a probe no longer finds it. The checks then
+ * run again on the work that is there, without a call of the agent. A fault that keeps coming back is left to the person.
  */
 import { mustSucceed } from '../../store/db.ts'
 import { answerEscalation, getEscalation } from '../../store/escalation.ts'
@@ -20,19 +20,16 @@ const hasPassed = async ({ machine }: Context, { fault }: AskedFault): Promise<b
   return reading !== undefined && !isStillAtFault(fault, reading)
 }
 
-const withdraw = (context: Context, { id, taskId }: AskedFault): Promise<void> =>
+const withdraw = (context: Context, { id, goalId, taskId }: AskedFault): Promise<void> =>
   context.db.transaction(async (tx) => {
-    const task = await getTask(tx, taskId)
-    if (task === undefined) return
-    await lockGoal(tx, task.goalId)
-    const question = await getEscalation(tx, id)
-    const now = await getTask(tx, taskId)
+    await lockGoal(tx, goalId)
+    const [question, task] = [await getEscalation(tx, id), await getTask(tx, taskId)]
     // A person was faster, by an answer or by taking the task over.
-    if (question?.state !== 'pending' || now?.status !== 'blocked(awaiting_human)' || now.takenOver !== null) return
+    if (question?.state !== 'pending' || task?.status !== 'blocked(awaiting_human)' || task.takenOver !== null) return
     mustSucceed(await answerEscalation(tx, question, 'overtaken'))
     const payload = { reason: 'machine_fault_passed' }
-    mustSucceed(await moveTask(tx, now, 'retry_due', { payload, resetBudget: true }))
-    await reopenGoal(tx, now.goalId)
+    mustSucceed(await moveTask(tx, task, 'retry_due', { payload, resetBudget: true }))
+    await reopenGoal(tx, goalId)
   })
 
 export const withdrawPassedFaults = async (context: Context): Promise<number> => {

@@ -101,7 +101,7 @@ const pathHelp = ({ context, task, errorMeta, decisions }: Due, goal: Goal): { c
   const { refused } = splitGrantable(pathsOf(removable), context, task.deniedPaths)
   // In the user's own folder nothing is left out: a file there is the user's.
   const removed = goal.repoMode === 'direct' ? [] : pathsOf(removable)
-  const ofGoal = { goal: goal.id }
+  const ofGoal = { goal: goal.id, leavesOut: removed.length > 1 }
   return {
     choices: [
       ...(grantable.length === 0 ? [] : [widenChoice(task.id, grantable, ofGoal)]),

@@ -155,12 +155,13 @@ const waitForStart = async (
 const askPerson = async (
   tx: Queryable,
   runContext: RunContext,
-  { diagnosis, step, reason }: Exhausted & { reason: string },
+  { diagnosis, step, errorMeta, reason }: Exhausted & { reason: string },
 ): Promise<void> => {
   const { context, goal, task, run } = runContext
   const verdict = run.reviewed === null ? undefined : (await verdictOn(tx, task, run.reviewed))?.verdict
   const plain = questionOf(runContext, diagnosis, {
     ...{ ...step, recoveries: await recoveriesOf(tx, task.id), wasRejected: verdict === 'request_changes' },
+    ...(errorMeta.machine === undefined ? {} : { fault: errorMeta.machine }),
   })
   const tried = [...plain.tried, ...(isGivenBack(task) ? [] : await requeuedLines(tx, task))]
   const question: PersonQuestion = { ...plain, tried, question: questionWithTried(plain.happened, tried) }
