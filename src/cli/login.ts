@@ -1,19 +1,15 @@
 /** The work of `unstuck login`. */
 import type { TakenLoginJson } from '../api/contract.ts'
 import { exitCodes } from '../errors.ts'
-import { drivers } from '../harness/drivers.ts'
+import { loginVariables } from '../harness/drivers.ts'
 import type { JsonOption } from './command-options.ts'
 import { connectToExisting } from './engine/connect-to-change.ts'
 import { printJson, printLine, type Io } from './io.ts'
 import { countText } from './times.ts'
 import { userName } from './user-name.ts'
 
-const loginNames = (): string[] => [
-  ...new Set(Object.values(drivers).flatMap(({ login }) => (login === undefined ? [] : login.variables))),
-]
-
 export const loginCommand = async (io: Io, { json = false }: JsonOption): Promise<number> => {
-  const names = loginNames().filter((name) => (io.environment[name] ?? '') !== '')
+  const names = loginVariables.filter((name) => (io.environment[name] ?? '') !== '')
   const variables = Object.fromEntries(names.map((name) => [name, io.environment[name] ?? '']))
   const client = await connectToExisting(io)
   const found = await client.post<TakenLoginJson>('/login', { variables, by: userName() })
@@ -31,7 +27,7 @@ export const loginCommand = async (io: Io, { json = false }: JsonOption): Promis
     printLine(
       io,
       names.length === 0
-        ? `No key of an agent CLI is set in this shell (${loginNames().join(', ')}); a login in a file of the CLI is read at each launch.`
+        ? `No key of an agent CLI is set in this shell (${loginVariables.join(', ')}); a login in a file of the CLI is read at each launch.`
         : `The engine has ${names.join(', ')} already.`,
     )
   printLine(

@@ -33,8 +33,7 @@ const preflightHere = async (io: Io, content: string): Promise<PreflightJson> =>
   if (configuredDatabase(io.environment, repository.id) !== undefined || hadStore(stateDir))
     return readOnly(io, ({ client }) => client.post<PreflightJson>('/system/preflight', { content }))
   const nothing = { local: { queued: 0, running: 0, failed: 0, blocked: 0 }, pendingJudgeTaskCount: 0 }
-  const { maxParallel } = loadConfig({ root: repository.root, environment: io.environment })
-  return preflightOf(content, nothing, maxParallel)
+  return preflightOf(content, nothing, loadConfig({ root: repository.root, environment: io.environment }))
 }
 
 export const preflightCommand = async (io: Io, content: string, { json = false }: JsonOption): Promise<number> => {

@@ -12,3 +12,8 @@ export const drivers: { readonly [name in DriverName]: Driver } = { claude, code
 
 /** Undefined when no driver has this name. */
 export const driverNamed = (name: string): Driver | undefined => Object.values(drivers).find((one) => one.name === name)
+
+/** The environment variables from which any of these CLIs reads its credentials. */
+export const loginVariables: readonly string[] = [
+  ...new Set(Object.values(drivers).flatMap(({ login }) => login?.variables ?? [])),
+].sort()

@@ -228,7 +228,7 @@ describe('the machine of the engine', () => {
     const found = await ask('{"content":" ","autoCreateIssueTasks":false}')
     expect(found).toMatchObject({ status: 200, preflight: { hasRequirementContent: false, openPrCount: 0 } })
     expect(found.recommendations).toMatchObject({ startPlanner: false, plannerCount: 0 })
-    expect(found.recommendations.warnings.join()).toContain('no forge is configured')
+    expect(found.recommendations.warnings.join()).toContain('not counted')
     expect((await ask('{"content":"Add a CSV export"}')).preflight.hasRequirementContent).toBe(true)
     expect(await ask('{"contents":"x"}')).toMatchObject({ status: 400, error: { code: 'INPUT_INVALID' } })
     expect(await goalIds()).toEqual(before)

@@ -37,8 +37,7 @@ export interface Recommendation {
   warnings: string[]
 }
 
-export const localBacklogCount = ({ local }: Backlog): number =>
-  local.queued + local.running + local.failed + local.blocked
+const localBacklogCount = ({ local }: Backlog): number => local.queued + local.running + local.failed + local.blocked
 
 export const recommendStart = (backlog: Backlog, slots: Slots): Recommendation => {
   const { hasRequirementContent, issueTaskBacklogCount, openPrCount, pendingJudgeTaskCount } = backlog
@@ -78,21 +77,19 @@ export interface Preflight {
 }
 
 /** A person may expect them to be counted. */
-const noForge = 'Issues and pull requests are not counted: no forge is configured'
+const noForge = 'Issues and pull requests are not counted, because Unstuck reads no forge yet'
 
-/** One documentation task runs at a time: see the lanes of the dispatcher. */
-const docserSlots = 1
-
-/** The whole answer, from what the store holds and how many agents may work at a time. */
+/** The whole answer, from what the store holds and how many agents may work at a time. `docserMaxSlots`: -1 = no limit. */
 export const preflightOf = (
   content: string,
   { local, pendingJudgeTaskCount }: Pick<Backlog, 'local' | 'pendingJudgeTaskCount'>,
-  maxParallel: number,
+  { maxParallel, lanes: { docserMaxSlots } }: { maxParallel: number; lanes: { docserMaxSlots: number } },
 ): Preflight => {
   const preflight: Backlog = {
     ...{ hasRequirementContent: content.trim() !== '', issueTaskBacklogCount: 0, openPrCount: 0 },
     ...{ pendingJudgeTaskCount, local },
   }
-  const found = recommendStart(preflight, { worker: maxParallel, tester: maxParallel, docser: docserSlots })
+  const docser = docserMaxSlots === -1 ? maxParallel : Math.min(docserMaxSlots, maxParallel)
+  const found = recommendStart(preflight, { worker: maxParallel, tester: maxParallel, docser })
   return { preflight, recommendations: { ...found, warnings: [...found.warnings, noForge] } }
 }

@@ -3,7 +3,7 @@
  * memory only. Tasks that stopped because a CLI could not log in are tried again: also where the person logged in by a file.
  */
 import { AppError } from '../../errors.ts'
-import { drivers } from '../../harness/drivers.ts'
+import { loginVariables } from '../../harness/drivers.ts'
 import { listEscalations } from '../../store/escalation.ts'
 import { getRun } from '../../store/run.ts'
 import type { Context } from '../core/context.ts'
@@ -16,11 +16,6 @@ export interface TakenLogin {
   retried: string[]
 }
 
-/** What an agent CLI reads its credentials from. */
-const known = new Set(
-  Object.values(drivers).flatMap(({ login, environment }) => [...(login?.variables ?? []), ...environment]),
-)
-
 /** Part of the signature of a run that failed because its CLI could not log in. */
 const noLogin = '/auth_failure:'
 
@@ -28,11 +23,11 @@ export const takeLogin = async (
   context: Context,
   { variables, by }: { variables: Readonly<Record<string, string>>; by?: string | undefined },
 ): Promise<TakenLogin> => {
-  const unknown = Object.keys(variables).filter((name) => !known.has(name))
+  const unknown = Object.keys(variables).filter((name) => !loginVariables.includes(name))
   if (unknown.length > 0)
     throw new AppError(
       'INPUT_INVALID',
-      `variables: ${unknown.join(', ')} is no variable of a login; known: ${[...known].sort().join(', ')}`,
+      `variables: ${unknown.join(', ')} is no variable of a login; known: ${loginVariables.join(', ')}`,
     )
   const taken = Object.keys(variables).filter((name) => context.environment[name] !== variables[name])
   for (const name of taken) context.environment[name] = variables[name]
@@ -40,8 +35,13 @@ export const takeLogin = async (
   for (const { taskId, runId } of await listEscalations(context.db, { pendingOnly: true })) {
     const run = taskId === null || runId === null ? undefined : await getRun(context.db, runId)
     if (taskId === null || run?.errorMeta?.signature.includes(noLogin) !== true) continue
-    await retryTask(context, taskId, { by })
-    retried.push(taskId)
+    try {
+      await retryTask(context, taskId, { by })
+      retried.push(taskId)
+    } catch (error) {
+      // A person did something else with the task meanwhile, or its goal has ended: the others are tried again all the same.
+      if (!(error instanceof AppError)) throw error
+    }
   }
   if (taken.length > 0) context.log.info({ variables: taken }, 'a person gave new credentials for the agents')
   return { taken, retried }
