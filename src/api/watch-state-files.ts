@@ -68,8 +68,8 @@ const folderNumber = (stateDir: string): bigint | undefined =>
   statSync(stateDir, { bigint: true, throwIfNoEntry: false })?.ino
 
 /**
- * `stop` ends the engine where its state folder is gone or another one for half a minute: it holds every workspace and the key of the
- * engine, so nothing could be done any more, and an engine of the new folder would have to share its address and its server with it.
+ * Calls `stop` when the state folder has been missing, or a different folder, for half a minute. The workspaces and the engine's key are
+ * in it, so this engine can do nothing more, and it would only get in the way of an engine that starts in the new folder.
  */
 export const watchStateFiles = async (context: Context, own: OwnFiles, stop: () => void): Promise<void> => {
   const { clock, log, stateDir, stopping } = context

@@ -14,9 +14,8 @@ const responseOf = (answer: IncomingMessage): Response => {
 }
 
 /**
- * Each request has a connection of its own: one that is kept can be closed by a busy engine just when the next request is written to it,
- * and nobody could tell whether that request was read. Errors of the connection are those of the system, such as ENOENT where the engine
- * has removed its socket.
+ * Opens a new connection for each request. A busy engine may close an idle one just as the next request goes out, and the client cannot tell
+ * whether that request arrived. Rejects with the system's error, such as ENOENT after the engine has removed its socket.
  */
 const sendOverSocket =
   (socketPath: string): Send =>

@@ -1,6 +1,6 @@
 /**
- * Waits, mostly of rung 2: the provider refuses, is overloaded or cannot be reached. The wait itself is the change. It is persisted and uses up
- * no other budget. Where the provider states when it will answer again, the wait lasts until then.
+ * Waits, mostly of rung 2: the provider refuses, is overloaded or cannot be reached. The wait itself is the change. It is persisted and
+ * uses up no other budget. Where the provider states when it will answer again, the wait lasts until then.
  */
 import { backoff, jitterFraction } from '../../domain/backoff.ts'
 import type { LimitFacts } from '../types.ts'

@@ -1,7 +1,8 @@
 /**
  * What failed on this machine in the last day and what cured it, from the stored runs and recoveries, so that the next agent need not find it
- * out again. Only failures of checks count that the machine causes, as a probe or a cure confirmed: what the output alone says can be the work's. A cure counts only after its post-condition held. Each later run in
- * which the same check passes halves the weight of a failure; without weight, or after a day, it is forgotten.
+ * out again. A failed check counts only if a probe or a cure confirmed that the machine caused it: from the output alone, the work could be to
+ * blame. A cure counts only after its post-condition held. Each later run in which the same check passes halves the weight of a failure; without
+ * weight, or after a day, it is forgotten.
  */
 import { isOfMachine } from '../../recovery/diagnosis/labels.ts'
 import { keysOfFailure } from '../../recovery/host-keys.ts'

@@ -271,8 +271,8 @@ const nameFault = (host: Host, error: unknown): unknown => {
 }
 
 /**
- * A server to which nobody can connect any more. Without its password it gets another one when it starts. Its socket is removed by cleaners
- * of temporary folders, and by the server of a folder that was removed while it ran, when that notices.
+ * Whether the server is beyond reach. Either its password file is lost, and the next start sets a new password; or its socket is gone. A
+ * cleaner of /tmp may delete a socket, and so does an older server at the same path when it finds that its data folder was deleted.
  */
 const isUnreachable = (places: Places): boolean => {
   const address = readAddress(places)
