@@ -72,6 +72,19 @@ test('without a stored failure the sentence decides, whatever task it names', as
   expect(groups.map(({ questions }) => questions.length)).toEqual([2])
 })
 
+test('what two agents ask is no common cause, and no failure', async () => {
+  const ended = { ...failure('agent_question', 'it asks'), failureCode: 'agent_question' }
+  const { tasks } = await asked([ended, ended])
+  for (const { id } of tasks)
+    await store.db.query(sql`update escalation set kind = 'agent_question', happened = 'Which port, 80 or 8080?'
+      where task_id = ${id} and state = 'pending'`)
+  const { groups } = await inboxView(store.db)
+  expect(groups.map(({ cause, questions }) => [cause, questions.map((each) => each.failure)])).toEqual([
+    ['Which port, 80 or 8080?', [null]],
+    ['Which port, 80 or 8080?', [null]],
+  ])
+})
+
 test('finished work is one group with a cause in words, however much each changes', async () => {
   const { tasks } = await asked([null, null])
   for (const [index, { id, number, title }] of tasks.entries()) {

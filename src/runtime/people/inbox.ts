@@ -57,6 +57,8 @@ const sentenceText = ({ happened, question }: Escalation, task: AskedTask | unde
 }
 
 const causeOf = (question: Escalation, { runs, proposals, tasks }: Known): Cause => {
+  // Each agent asks something of its own: no answer fits two of them.
+  if (question.kind === 'agent_question') return { key: question.id, text: firstLine(question.happened) }
   const proposal = proposals.get(proposalIdOf(question) ?? '')
   const proposed = proposal === undefined ? undefined : causeOfProposal(question, proposal)
   if (proposed !== undefined) return proposed
@@ -75,9 +77,10 @@ const causeOf = (question: Escalation, { runs, proposals, tasks }: Known): Cause
 /** How much of an output is shown; the log has the rest. */
 const shownOutput = 4000
 
-const failureOf = (run: AskedRun | undefined) => {
+/** An agent that asks has not failed; what ended its run is the question itself. */
+const failureOf = ({ kind }: Escalation, run: AskedRun | undefined) => {
   const failure = run?.errorMeta ?? undefined
-  if (failure === undefined) return null
+  if (failure === undefined || kind === 'agent_question') return null
   const { failureCode, evidence, failedCommand, failedCommandStderr = '' } = failure
   return {
     ...{ code: failureCode, evidence, command: failedCommand ?? null },
@@ -95,7 +98,7 @@ const shownQuestion = (question: Escalation, number: number, { goals, tasks, run
     goal: { id: question.goalId, title: goals.get(question.goalId)?.title ?? '' },
     task: task === undefined ? null : { id: task.id, number: task.number, title: task.title },
     run: run === undefined ? null : { id: run.id, number: run.number },
-    failure: failureOf(run),
+    failure: failureOf(question, run),
     proposal: proposal === undefined ? null : shownProposal(proposal),
   }
 }
