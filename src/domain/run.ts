@@ -139,7 +139,7 @@ export interface ErrorMeta {
 export type CheckAdjustment =
   | { type: 'drop_command'; command: string; rest?: string }
   | { type: 'replace_command'; command: string; by: string }
-  | { type: 'reorder'; command: string; order: string[] }
+  | { type: 'reorder'; command: string; order: string[]; build?: string }
 
 /** A requested check that did not run as requested. */
 export interface Dropped {

@@ -134,6 +134,8 @@ export interface InstallFacts extends CheckFacts {
 export interface SequenceFacts extends CheckFacts {
   /** All checks in an order in which this one can run. */
   order?: string[]
+  /** The command of that order that is no check yet: the build that was seen to make this one run. */
+  build?: string
 }
 
 type InstallLabel = 'corrupted_install' | 'dependency_version_conflict'

@@ -42,9 +42,13 @@ test('adds', () => assert.equal(require('./sum.js'), 2, "Cannot find module './d
   'sum.js': 'module.exports = 2',
   'build.js': `const fs = require('node:fs'); fs.mkdirSync('dist', { recursive: true }); fs.writeFileSync('dist/index.js', 'module.exports = 1')`,
   'built.js': `process.exit(require('./dist/index.js') === 1 ? 0 : 1)`,
-  Makefile: 'verify:\n\tnode sum.js\n',
+  // Git ignores what these make.
+  '.gitignore': 'dist/\n/build/\n',
+  Makefile:
+    'verify:\n\tnode sum.js\n\ncodegen:\n\tmkdir -p build/generated\n\techo "module.exports = 1" > build/generated/api.js\n',
   // Three packages: one has no test, one depends on another.
   'many/package.json': '{"name":"many","workspaces":["packages/*"]}',
+  'many/generated.js': `require('../build/generated/api.js')`,
   ...Object.fromEntries(
     Object.entries({ a: {}, b: { a: '*' }, c: undefined }).flatMap(([name, dependencies]) => [
       [
@@ -115,6 +119,20 @@ const cases: Case[] = [
     name: 'reorders-and-fails',
     program: put('sum.js', 'module.exports = 3'),
     commands: ['node --test solid.test.js', 'npm run build'],
+  },
+  { name: 'builds', commands: ['node built.js'] },
+  { name: 'builds-below', commands: ['cd many && node generated.js'] },
+  {
+    // The build works; what the check then says of the work counts.
+    name: 'builds-and-fails',
+    program: put('built.js', `require('./dist/index.js'); process.exit(1)`),
+    commands: ['node built.js'],
+  },
+  {
+    // A build of its own makes nothing that counts.
+    name: 'builds-by-its-own',
+    program: put('package.json', '{"scripts":{"test":"node --test solid.test.js","build":"node build.js && true"}}'),
+    commands: ['node built.js'],
   },
   { name: 'replaces', commands: ['npm run unit'] },
   {
@@ -270,6 +288,32 @@ describe('a check that needs what a later one makes', { timeout: 400_000 }, () =
   test('stays where it is when it is a test that fails, whatever it says', async () => {
     await isAsked('reorders-and-fails')
     expect(await repairs('reorders-and-fails')).toEqual([])
+  })
+})
+
+describe('a check that needs what a build of the repository makes and git ignores', { timeout: 400_000 }, () => {
+  test('runs after it from then on', async () => {
+    expect(await placeOf('builds')).toBe('done')
+    expect(await repairs('builds')).toEqual([['sequence-reorder', 'success', 'node built.js ran and passed']])
+    const verdict = await verdictOf('builds')
+    expect(verdict?.checks.map(({ command }) => command)).toEqual(['npm run build', 'node built.js'])
+    expect(verdict).toMatchObject({ outcome: 'verified', dropped: [] })
+    expect((await scene.runs(goalOf('builds'))).at(-1)?.launches).toHaveLength(1)
+  })
+  test('is found among scripts and make targets by what they make', async () => {
+    expect(await placeOf('builds-below')).toBe('done')
+    const verdict = await verdictOf('builds-below')
+    expect(verdict?.checks.map(({ command }) => command)).toEqual(['make codegen', 'cd many && node generated.js'])
+  })
+  test('and still fails if the work is wrong', async () => {
+    await isAsked('builds-and-fails')
+    expect(await repairs('builds-and-fails')).toEqual([
+      ['sequence-reorder', 'success', expect.stringContaining('it runs now and fails on its own')],
+    ])
+  })
+  test('is not built by what the work changed', async () => {
+    await isAsked('builds-by-its-own')
+    expect(await repairs('builds-by-its-own')).toEqual([])
   })
 })
 

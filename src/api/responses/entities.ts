@@ -183,7 +183,7 @@ const errorMeta = z.strictObject({
     .discriminatedUnion('type', [
       z.strictObject({ type: z.literal('drop_command'), command: text, rest: text.exactOptional() }),
       z.strictObject({ type: z.literal('replace_command'), command: text, by: text }),
-      z.strictObject({ type: z.literal('reorder'), command: text, order: z.array(text) }),
+      z.strictObject({ type: z.literal('reorder'), command: text, order: z.array(text), build: text.exactOptional() }),
     ])
     .exactOptional(),
 })

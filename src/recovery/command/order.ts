@@ -15,6 +15,16 @@ export const reordered = (plan: readonly string[], index: number): string[] | un
   return clean === -1 ? undefined : [...rest.slice(0, clean), command, ...rest.slice(clean)]
 }
 
+/** The plan with `build` right before `command`. */
+export const builtFirst = (plan: readonly string[], command: string, build: string): string[] =>
+  plan.flatMap((each) => (each === command ? [build, each] : [each]))
+
+/** The checks of a task as a correction orders them, with its build. */
+export const reorderedBy = (
+  commands: readonly string[],
+  { order, build }: { order: readonly string[]; build?: string },
+): string[] => inOrder(build === undefined || commands.includes(build) ? commands : [build, ...commands], order)
+
 /** `commands` in the order of `plan`; commands that are not in the plan follow in their own order. */
 export const inOrder = (commands: readonly string[], plan: readonly string[]): string[] => [
   ...plan.filter((command) => commands.includes(command)),

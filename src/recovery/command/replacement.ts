@@ -26,7 +26,7 @@ const intents: readonly { asked: RegExp; scripts: readonly string[] }[] = [
 export const namesCheck = (name: string): boolean => intents.some(({ asked }) => asked.test(name))
 
 /** Programs that wait for changes and never end: a check of that kind runs out of its time on every commit. */
-const watches =
+export const watches =
   /(?:^|\s)--watch(?:All)?(?:\s|=true|$)|(?:^|[\s;&|/])(?:nodemon|chokidar|watchexec|entr)(?:\s|$)|(?:^|[\s/])(?:tsc|vitest|mocha|ava|webpack|rollup|tap)(?:\s[^&|;]*)?\s-w(?:\s|$)|(?:^|[\s/])vitest\s+(?:watch|dev)(?:\s|$)/
 
 /** Whether a script really checks: it is not a placeholder, does not fix the code that it should check, and ends. */

@@ -4,24 +4,18 @@
  */
 import type { Install } from '../../domain/install.ts'
 import type { CheckFacts, Finding, UnrunnableFacts } from '../types.ts'
-import { causeIn } from '../cause.ts'
-import { feedbackOn } from '../feedback.ts'
 import type { ObservedCheck } from '../evidence.ts'
 import { absentIn, faultOf, findingsOf } from '../probe.ts'
 import { absentText } from '../probes/project.ts'
 import type { ProbeFinding } from '../probes/measurement.ts'
 import { chooseInstall, ownersFiles } from '../install.ts'
 import { isClaim, labels, type ClaimLabel, type Label } from './labels.ts'
-import { reordered } from '../command/order.ts'
+import { builtFirst, reordered } from '../command/order.ts'
 import { classify, type Classification } from './classify.ts'
-import { testCauseOf } from './test-cause.ts'
-import { concernsWork, isNoCheck, isRedAsBefore } from './unchanged-failure.ts'
-import { outputLines } from './output-lines.ts'
-import { cannotRun, compared, statusText, isCannotRun, failureText, tellingLine } from './check-text.ts'
+import { explained, withFeedback, type CheckDiagnosis } from './finish-check.ts'
+import { cannotRun, compared, statusText, failureText, tellingLine } from './check-text.ts'
 
 const verification = { rung: 4 } as const
-
-type CheckFinding = Extract<Finding, { facts: CheckFacts }>
 
 /** Whether the command fails in the same way on the base commit, so the work is not the cause. */
 const failsAlikeOnBase = ({ baseline }: ObservedCheck, label: string): boolean => baseline?.label === label
@@ -30,7 +24,7 @@ const ranOnBase = ({ baseline }: ObservedCheck): boolean => baseline?.state === 
 
 const factsOf = ({ command, remaining }: ObservedCheck): CheckFacts => ({ command, remaining })
 
-const brokenBy = (check: ObservedCheck, evidence: string): CheckFinding => ({
+const brokenBy = (check: ObservedCheck, evidence: string): CheckDiagnosis => ({
   ...verification,
   label: 'check_failed',
   failureCode: 'verification_command_failed',
@@ -58,7 +52,7 @@ const narrowed = (check: ObservedCheck, label: string): { narrowed?: string } =>
     : { narrowed: check.narrowed }
 
 /** No test ran. If the base commit ran tests, the work removed them, which is a failure of the work. */
-const ranNoTest = (check: ObservedCheck, evidence: string): CheckFinding => {
+const ranNoTest = (check: ObservedCheck, evidence: string): CheckDiagnosis => {
   if (ranOnBase(check))
     return brokenBy(check, `${check.command} ran no test (${evidence}), but it ran tests on the base commit`)
   const old = check.baseline?.state === 'no tests' || failsAlikeOnBase(check, 'no_test_files')
@@ -107,7 +101,8 @@ const installOf = (check: ObservedCheck, evidence: string): { install?: Install 
   return install === undefined ? {} : { install }
 }
 
-const orderOf = ({ plan = [], command }: ObservedCheck): { order?: string[] } => {
+const orderOf = ({ plan = [], command, build }: ObservedCheck): { order?: string[]; build?: string } => {
+  if (build !== undefined) return { order: builtFirst(plan, command, build), build }
   const order = reordered(plan, plan.indexOf(command))
   return order === undefined ? {} : { order }
 }
@@ -147,7 +142,7 @@ const unlessBrought = (
 ): { retryable?: false } => (failsAlikeOnBase(check, label) ? unlessInstalled(install) : {})
 
 /** The finding for a cause that the output names. It allows dropping the check only if the base commit shows the same cause. */
-const named = (check: ObservedCheck, label: NamedLabel, found: Classification, machine: Machine): CheckFinding => {
+const named = (check: ObservedCheck, label: NamedLabel, found: Classification, machine: Machine): CheckDiagnosis => {
   const facts = { ...factsOf(check), ...machine }
   const install = installKinds.has(found.recoveryKind) ? installOf(check, found.evidence) : {}
   const { failureCode, category, retryable } = found
@@ -174,7 +169,7 @@ const named = (check: ObservedCheck, label: NamedLabel, found: Classification, m
   return { ...row, label, facts }
 }
 
-const outage = (check: ObservedCheck, found: Classification, machine: Machine): CheckFinding => ({
+const outage = (check: ObservedCheck, found: Classification, machine: Machine): CheckDiagnosis => ({
   ...verification,
   label: 'network_unreachable',
   failureCode: 'environment_issue',
@@ -193,7 +188,7 @@ const failsOnBaseToo = ({ baseline }: ObservedCheck): boolean =>
   (baseline.state === 'fails' || baseline.state === 'no tests' || baseline.label !== undefined)
 
 /** The clone lacks what the owner's checkout has: the work is not to blame, and no agent can mend it. */
-const withoutFiles = (check: ObservedCheck, found: Classification): CheckFinding | undefined => {
+const withoutFiles = (check: ObservedCheck, found: Classification): CheckDiagnosis | undefined => {
   const absent = absentIn(check)
   if (absent.length === 0 || !failsOnBaseToo(check)) return undefined
   const plain = absent.filter(({ asks }) => !asks).map(({ path }) => path)
@@ -222,11 +217,23 @@ const withoutFiles = (check: ObservedCheck, found: Classification): CheckFinding
   }
 }
 
+/** A build of the repository was seen to make the check run. */
+const unbuilt = (check: ObservedCheck, { evidence }: Classification): CheckDiagnosis => ({
+  ...verification,
+  label: 'sequence_issue',
+  failureCode: labels.sequence_issue.code,
+  category: 'setup',
+  retryable: false,
+  evidence: `${failureText(check, evidence)}; it runs after ${check.build}`,
+  facts: { ...factsOf(check), ...orderOf(check) },
+})
+
 /** Diagnoses by the output. Without a named cause the result is a plain failed check. */
-const readOutput = (check: ObservedCheck): CheckFinding => {
+const readOutput = (check: ObservedCheck): CheckDiagnosis => {
   const { command, exitCode, signal, stdout, stderr, plan = [] } = check
   const found = classify({ command, exitCode, signal, stdout, stderr, plan, planIndex: plan.indexOf(command) })
   const { label } = found
+  if (check.build !== undefined) return unbuilt(check, found)
   if (label === 'no_test_files') return ranNoTest(check, found.evidence)
   const lacking = withoutFiles(check, found)
   if (lacking !== undefined) return lacking
@@ -239,7 +246,7 @@ const readOutput = (check: ObservedCheck): CheckFinding => {
   return { seen, ...named(check, label, found, machine) }
 }
 
-const notStarted = (check: ObservedCheck, evidence: string): CheckFinding => {
+const notStarted = (check: ObservedCheck, evidence: string): CheckDiagnosis => {
   const { seen, machine } = probed(check, 'command_not_found')
   return {
     ...verification,
@@ -260,49 +267,10 @@ const replacementOf = ({ script, mustRun, plan = [] }: ObservedCheck): { replace
     ? {}
     : { replacement: script.replacement }
 
-/**
- * Whether the work is to blame: the check judged the code, or it passes on the base commit on the same machine. If a probe
- * found the machine at fault, the work is not to blame.
- */
-const isByWork = ({ baseline }: ObservedCheck, { label, facts }: CheckFinding): boolean => {
-  if (facts.machine !== undefined) return false
-  return label === 'check_failed' || baseline?.state === 'passes' || !labels[label].infra
-}
-
-/** Adds the feedback for the agent, if the work is to blame. */
-const withFeedback = (check: ObservedCheck, found: CheckFinding, otherHarness: string | undefined): Finding => {
-  if (isNoCheck(check, found.evidence)) return { ...found, retryable: false }
-  if (!isByWork(check, found)) return found
-  const feedback = feedbackOn(check, found.evidence)
-  if (isRedAsBefore(check))
-    return concernsWork(check, found.label)
-      ? { ...found, retryable: false, facts: { ...found.facts, feedback, unchanged: true } }
-      : { ...found, retryable: false }
-  const elsewhere = otherHarness === undefined ? {} : { otherHarness }
-  return { ...found, facts: { ...found.facts, feedback, ...elsewhere } }
-}
-
 export const diagnoseCheck = (check: ObservedCheck, otherHarness?: string): Finding =>
   explained(check, withFeedback(check, findCause(check), otherHarness))
 
-/** Adds what a person reads: the failing tests and the cause. */
-const explained = (check: ObservedCheck, found: Finding): Finding => {
-  const tests = check.failing?.areTests === true ? check.failing.items : []
-  const lines = [...outputLines(check.stdout, 'stdout'), ...outputLines(check.stderr, 'stderr')]
-  // The runner's own report is more reliable than any other line that looks like a cause.
-  const reported = tests.length === 0 ? undefined : testCauseOf(lines)
-  const cause = reported ?? causeIn([check.stdout, check.stderr].join('\n'), tests)
-  const failure = { tests, ...(cause === undefined ? {} : { cause }) }
-  const more = {
-    ...(tests.length === 0 && cause === undefined ? {} : { failure }),
-    ...(check.baseline?.state === 'fails' ? { redOnBase: true } : {}),
-    ...(isCannotRun(found.evidence) ? { cannotRun: true } : {}),
-    source: check.source,
-  }
-  return { ...found, facts: { ...found.facts, ...more } } as Finding
-}
-
-const findCause = (check: ObservedCheck): CheckFinding => {
+const findCause = (check: ObservedCheck): CheckDiagnosis => {
   const facts = factsOf(check)
   if (check.unsupported !== undefined) {
     return {

@@ -31,10 +31,12 @@ const sequenceReorder = playbook({
   title: 'Run a check after the build that produces its input, or before the clean-up that removes it',
   labels: ['sequence_issue'],
   neededEvidence:
-    'a check that lacks the output of a build, which another check of the plan produces later or removed earlier. The same checks run, in another order',
+    'a check that lacks the output of a build, which another check of the plan produces later or removed earlier, or after which it was seen to run: a package script or make target of the base commit, tried in the clone. The same checks run, in another order or after that build',
   example: { ...exampleCheck, order: [] },
-  plan: ({ facts: { command, order } }) =>
-    order === undefined ? undefined : { type: 'reorder', name: 'REORDER_COMMANDS', command, order },
+  plan: ({ facts: { command, order, build } }) =>
+    order === undefined
+      ? undefined
+      : { type: 'reorder', name: 'REORDER_COMMANDS', command, order, ...(build === undefined ? {} : { build }) },
   postCondition: (action) => ({ type: 'check_runs', command: action.type === 'reorder' ? action.command : '' }),
   budget: 3,
 })

@@ -7,7 +7,7 @@ import type { Install } from '../../domain/install.ts'
 import type { Label } from '../diagnosis/labels.ts'
 import type { Proposal } from './proposal.ts'
 
-const nodePrograms: Readonly<Record<string, string>> = {
+export const nodePrograms: Readonly<Record<string, string>> = {
   pnpm: 'pnpm',
   'yarn-berry': 'yarn',
   'yarn-1': 'yarn',

@@ -3,7 +3,7 @@
  * those of the run's own playbooks, so nothing is dropped because of what a tool printed. Pure.
  */
 import type { CheckAdjustment } from '../../domain/run.ts'
-import { inOrder } from '../command/order.ts'
+import { reorderedBy } from '../command/order.ts'
 import type { LadderSettings } from '../ladder.ts'
 import { actionKeyOf, type Action, type PastRecovery } from '../playbook.ts'
 import type { AnyFacts, Diagnosis } from '../types.ts'
@@ -14,7 +14,9 @@ const adjustmentOf = (action: Action): CheckAdjustment | undefined => {
     return { type, command, ...(rest === undefined ? {} : { rest }) }
   }
   if (action.type === 'replace_command') return { type: action.type, command: action.command, by: action.by }
-  return action.type === 'reorder' ? { type: action.type, command: action.command, order: action.order } : undefined
+  if (action.type !== 'reorder') return undefined
+  const { type, command, order, build } = action
+  return { type, command, order, ...(build === undefined ? {} : { build }) }
 }
 
 /** The first correction of the checks whose evidence the diagnosis has and that has not failed before. */
@@ -38,7 +40,7 @@ export const plannedAdjustment = (
 }
 
 const adjusted = (commands: readonly string[], adjustment: CheckAdjustment): string[] => {
-  if (adjustment.type === 'reorder') return inOrder(commands, adjustment.order)
+  if (adjustment.type === 'reorder') return reorderedBy(commands, adjustment)
   const instead = adjustment.type === 'replace_command' ? adjustment.by : adjustment.rest
   const next = commands.flatMap((command) => (command === adjustment.command ? (instead ?? []) : [command]))
   return [...new Set(next)]

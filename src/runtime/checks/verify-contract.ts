@@ -144,7 +144,7 @@ const docserCheck = /^(?:pnpm|npm|yarn|bun)\s+(?:run\s+)?check\b/
 
 /** The checks of the task, then those of the contract. Inferred checks run only if neither names any. */
 export const plannedChecks = (
-  task: Pick<Task, 'commands' | 'commandSource' | 'role'>,
+  task: Pick<Task, 'commands' | 'commandSource' | 'role'> & Partial<Pick<Task, 'originalCommands'>>,
   contract: VerifyContract | undefined,
   paths: readonly string[],
   { dropped, order = [] }: Pick<Verdict, 'dropped' | 'order'>,
@@ -153,7 +153,9 @@ export const plannedChecks = (
     contract === undefined
       ? []
       : contractCommands(contract, task.role, paths).flatMap((entry) => leftOf(entry, dropped))
-  const asked = task.commandSource === 'inferred' && required.length > 0 ? [] : task.commands
+  const { commands, originalCommands = commands } = task
+  const isAdded = (command: string): boolean => order.includes(command) && !originalCommands.includes(command)
+  const asked = task.commandSource === 'inferred' && required.length > 0 ? commands.filter(isAdded) : commands
   const isOfDocuments = task.role === 'docser' && isDocumentation(paths)
   const own = isOfDocuments ? asked.filter((command) => docserCheck.test(command)) : asked
   const fromContract = required.filter((entry) => !own.includes(entry))

@@ -36,7 +36,8 @@ const names: Record<string, (action: Tried['action']) => string> = {
   switch_harness: ({ harness }) => `gave the task to ${textOf(harness)}`,
   drop_command: ({ command }) => `left out the check ${textOf(command)}`,
   replace_command: ({ by }) => `ran ${textOf(by)} instead`,
-  reorder: () => 'ran the checks in another order',
+  reorder: ({ build }) =>
+    build === undefined ? 'ran the checks in another order' : `ran ${textOf(build)} before the checks`,
   exclude_paths: ({ excluded }) => `left out ${pathsText(excluded)}`,
   allow_paths: ({ allowed }) => `allowed ${pathsText(allowed)}`,
   ask_paths: () => 'asked a model about the changed paths',

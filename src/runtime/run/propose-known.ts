@@ -5,6 +5,7 @@ import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { decideProposal } from '../../recovery/proposal/decide.ts'
 import { knownRepair, nodeInstallIn, type KnownRepair } from '../../recovery/proposal/known-repairs.ts'
+import { diagnose } from '../../recovery/diagnosis.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
 import { storeNow } from '../../store/event.ts'
 import { manifestScripts } from '../checks/repair-facts.ts'
@@ -27,6 +28,20 @@ const repairOf = (
       ...{ install, scripts: Object.keys(manifestScripts(manifest)) },
     },
     now,
+  )
+}
+
+/** Whether the owner lets the known repair of this failure run: it is proposed then. */
+export const runsKnownRepair = async (runContext: RunContext, failed: ObservedCheck): Promise<boolean> => {
+  const { context } = runContext
+  const settings = context.config().recovery
+  if (settings === undefined) return false
+  const diagnosis = diagnose({ kind: 'check', check: failed })
+  const known = repairOf(runContext, { failed, diagnosis }, await storeNow(context.db))
+  return (
+    known?.caution === undefined &&
+    known !== undefined &&
+    decideProposal(known.proposal.recovery.command, settings, undefined).kind === 'run'
   )
 }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { keepAliveMs } from '../../domain/lease.ts'
 import type { Install } from '../../domain/install.ts'
 import { keptVerdict, isEvidence, type CheckResult, type Dropped, type Verdict } from '../../domain/run.ts'
-import { inOrder } from '../../recovery/command/order.ts'
+import { reorderedBy } from '../../recovery/command/order.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { installActionKeyOf, installKeyOf, type PostCondition } from '../../recovery/playbook.ts'
@@ -103,9 +103,9 @@ const changes: Changes = {
     const kept = keptVerdict(run.verdict)
     return { verdict: { ...kept, installed: [...(kept.installed ?? []), install] } }
   },
-  reorder: ({ task, run }, { order }) => ({
-    verdict: { ...keptVerdict(run.verdict), order },
-    commands: inOrder(task.commands, order),
+  reorder: ({ task, run }, action) => ({
+    verdict: { ...keptVerdict(run.verdict), order: action.order },
+    commands: reorderedBy(task.commands, action),
   }),
   drop_command: (runContext, { command, rest }, reason) =>
     withoutCheck(runContext, { command, reason, ...(rest === undefined ? {} : { by: rest }) }),

@@ -54,6 +54,7 @@ import { cachePassed } from '../../checks/check-cache.ts'
 import { trustedContract } from '../../checks/allowed-commands.ts'
 import { plannedChecks, type PlannedChecks } from '../../checks/verify-contract.ts'
 import type { JudgedReport } from '../../checks/check-runner.ts'
+import { tryBuild } from '../try-build.ts'
 import { leaveOutsideOut } from '../without-outside.ts'
 
 /** What the passing checks prove, and the changes of the checks themselves. */
@@ -285,7 +286,7 @@ const verifyChanged = async (runContext: RunContext, { found, planned, verdict }
   if (report.failed !== undefined)
     return (
       (await leaveOutsideOut(runContext, found, { planned, report })) ??
-      failedVerification(runContext, report, work.verdict)
+      failedVerification(runContext, await tryBuild(runContext, planned, report), work.verdict)
     )
   if (isIterationTest(runContext.run)) return passedIteration(runContext, work, report)
   if (report.results.length === 0 && !isDocumentation(verdict.changedPaths))

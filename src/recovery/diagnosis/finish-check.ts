@@ -1,0 +1,55 @@
+/** What a diagnosis of a check says besides its cause: the feedback for the agent, and what a person reads. */
+import type { CheckFacts, Finding } from '../types.ts'
+import { causeIn } from '../cause.ts'
+import type { ObservedCheck } from '../evidence.ts'
+import { feedbackOn } from '../feedback.ts'
+import { isCannotRun } from './check-text.ts'
+import { labels } from './labels.ts'
+import { outputLines } from './output-lines.ts'
+import { testCauseOf } from './test-cause.ts'
+import { concernsWork, isNoCheck, isRedAsBefore } from './unchanged-failure.ts'
+
+export type CheckDiagnosis = Extract<Finding, { facts: CheckFacts }>
+
+/**
+ * Whether the work is to blame: the check judged the code, or it passes on the base commit on the same machine. If a probe
+ * found the machine at fault, the work is not to blame.
+ */
+const isByWork = ({ baseline }: ObservedCheck, { label, facts }: CheckDiagnosis): boolean => {
+  if (facts.machine !== undefined) return false
+  return label === 'check_failed' || baseline?.state === 'passes' || !labels[label].infra
+}
+
+/** Adds the feedback for the agent, if the work is to blame. */
+export const withFeedback = (
+  check: ObservedCheck,
+  found: CheckDiagnosis,
+  otherHarness: string | undefined,
+): Finding => {
+  if (isNoCheck(check, found.evidence)) return { ...found, retryable: false }
+  if (!isByWork(check, found)) return found
+  const feedback = feedbackOn(check, found.evidence)
+  if (isRedAsBefore(check))
+    return concernsWork(check, found.label)
+      ? { ...found, retryable: false, facts: { ...found.facts, feedback, unchanged: true } }
+      : { ...found, retryable: false }
+  const elsewhere = otherHarness === undefined ? {} : { otherHarness }
+  return { ...found, facts: { ...found.facts, feedback, ...elsewhere } }
+}
+
+/** Adds what a person reads: the failing tests and the cause. */
+export const explained = (check: ObservedCheck, found: Finding): Finding => {
+  const tests = check.failing?.areTests === true ? check.failing.items : []
+  const lines = [...outputLines(check.stdout, 'stdout'), ...outputLines(check.stderr, 'stderr')]
+  // The runner's own report is more reliable than any other line that looks like a cause.
+  const reported = tests.length === 0 ? undefined : testCauseOf(lines)
+  const cause = reported ?? causeIn([check.stdout, check.stderr].join('\n'), tests)
+  const failure = { tests, ...(cause === undefined ? {} : { cause }) }
+  const more = {
+    ...(tests.length === 0 && cause === undefined ? {} : { failure }),
+    ...(check.baseline?.state === 'fails' ? { redOnBase: true } : {}),
+    ...(isCannotRun(found.evidence) ? { cannotRun: true } : {}),
+    source: check.source,
+  }
+  return { ...found, facts: { ...found.facts, ...more } } as Finding
+}
