@@ -7,6 +7,7 @@ import { sep } from 'node:path'
 import { capabilitiesOf } from '../harness/capabilities.ts'
 import { loginStamp } from '../harness/cli-login.ts'
 import { receivedBytes } from '../process/received-bytes.ts'
+import { startedPrograms } from '../process/started-programs.ts'
 import type { Transcript, Conclusion } from '../harness/driver.ts'
 import { loopLimits, loopOf } from '../recovery/doom-loop.ts'
 import type { ObservedDenial, ObservedStall } from '../recovery/evidence.ts'
@@ -69,17 +70,27 @@ const watchLoops = ({ loops, emit }: ExecParts, stop: (cause: 'doom_loop') => vo
   }
 }
 
-/** Stops the agent for a stall, a loop, lingering or the user's signal. `reading` returns what was read so far. */
-const watchAgent = (parts: ExecParts, agent: RunningAgent, reading: () => Transcript): Watch => {
+/**
+ * Stops the agent for a stall, a loop, lingering or the user's signal. `reading` returns what was read so far; `onStarted` is told which
+ * programs a stalled agent had started.
+ */
+const watchAgent = (
+  parts: ExecParts,
+  agent: RunningAgent,
+  reading: () => Transcript,
+  onStarted: (programs: readonly string[]) => void,
+): Watch => {
   const { emit, stall, signal } = parts
   const quiet = watchQuiet({
     ...{ clock: systemClock, limits: stallLimits(stall), usage: agent.usage, unfinished: agent.unfinishedLine },
     received: receivedBytes,
+    started: (members) => startedPrograms(members, parts.command.driver.name),
     // After its final event an agent lingers, which has a time limit of its own.
     isPaused: () => reading().final !== undefined,
     onQuiet: (payload) => emit({ type: 'quiet', timestamp: now(), payload }),
     onStall: (kind, seen) => {
       emit({ type: 'stalled', timestamp: now(), payload: { stall: kind, ...seen } })
+      onStarted(seen.started ?? [])
       agent.stop(kind)
     },
   })
@@ -116,18 +127,16 @@ const withoutLoopStop = ({ loopStopped }: Transcript, settled: Conclusion): Conc
 const stallIn = (
   parts: ExecParts,
   { transcript, exit, conclusion }: Pick<EndedLaunch, 'transcript' | 'exit' | 'conclusion'>,
-  question: string,
+  seen: { question: string; started: readonly string[] },
 ) => {
-  const limits = { stall: stallLimits(parts.stall), loops: loopLimits(parts.loops), question: () => question }
+  const limits = { stall: stallLimits(parts.stall), loops: loopLimits(parts.loops) }
   const loop =
-    transcript.loopStopped === undefined
-      ? undefined
-      : stallDescription('doom_loop', transcript, { ...limits, question })
+    transcript.loopStopped === undefined ? undefined : stallDescription('doom_loop', transcript, { ...limits, ...seen })
   const stall =
     loop === undefined
       ? stallOf(
           { driver: parts.command.driver.name, reading: transcript, settled: conclusion, cause: exit.stopCause },
-          limits,
+          { ...limits, seen: () => seen },
         )
       : { kind: 'doom_loop' as const, ...loop }
   const isOther = stall?.kind === 'agent_died' && parts.command.driver.name === 'command'
@@ -185,6 +194,7 @@ export const launchOnce = async (
   const loginBefore = loginStamp(driver, { environment: parts.environment, files: realFiles })
   const output = reader(parts)
   let question = ''
+  let started: readonly string[] = []
   const startedAt = Date.now()
   const agent = launchAgent({
     ...{ argv, cwd: parts.cwd, stdinFile: parts.stdinFile, marker: `exec-${randomUUID()}` },
@@ -195,7 +205,7 @@ export const launchOnce = async (
     },
     onStop: () => (question = agent.unfinishedLine()),
   })
-  const watch = watchAgent(parts, agent, output.now)
+  const watch = watchAgent(parts, agent, output.now, (programs) => (started = programs))
   const exit = await agent.ended
   watch.end()
   if (exit.fault !== undefined) return { fault: exit.fault }
@@ -210,5 +220,5 @@ export const launchOnce = async (
     denials.map((denial) => restrictedDenial(withoutForeignMode(denial, own), may, driver.userCommand.decided))
   const denials = restrain(observeDenials(realFiles, transcript.denials, launched))
   const observe: EndedLaunch['observe'] = (refusal) => restrain(observeRefusals(realFiles, refusal, launched))
-  return { ...ended, denials, observe, loginBefore, startedAt, ...stallIn(parts, ended, question) }
+  return { ...ended, denials, observe, loginBefore, startedAt, ...stallIn(parts, ended, { question, started }) }
 }

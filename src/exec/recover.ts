@@ -7,10 +7,12 @@ import { capabilitiesOf } from '../harness/capabilities.ts'
 import { renewedLogin } from '../harness/cli-login.ts'
 import { isCorrectable, mustBeCorrected } from '../recovery/diagnosis/launch-failure.ts'
 import type { Evidence, ObservedDenial } from '../recovery/evidence.ts'
+import { connectFailure } from '../platform/tcp-ports.ts'
 import { playbooks } from '../recovery/ladder.ts'
 import { waitEndsAt } from '../recovery/reset-time.ts'
 import type { ActionIn } from '../recovery/playbook.ts'
 import { changeModes } from '../runtime/agent/change-modes.ts'
+import { withDeadProxy } from '../runtime/agent/dead-proxy.ts'
 import { nextLaunch, type Relaunch } from '../runtime/agent/next-launch.ts'
 import { isInside, realDirectories } from '../runtime/agent/observe-denial.ts'
 import { failureEvidence, stallEvidence } from '../runtime/agent/launch-evidence.ts'
@@ -194,7 +196,8 @@ export const createRecovery = (
     }
     await resolveOpen(record, (condition) => launchOutcome(shown, condition))
     const evidence = evidenceOf(launched)
-    if (evidence !== undefined) return recoverFrom(launched, evidence)
+    if (evidence !== undefined)
+      return recoverFrom(launched, await withDeadProxy(evidence, launched.parts.environment, connectFailure))
     return endWell(record)
   }
 }

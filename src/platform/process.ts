@@ -79,6 +79,10 @@ export const isOfThisBoot = (identity: ProcessIdentity): boolean =>
 export const programNameOf = (pid: number): string =>
   (isLinux ? (readOrUndefined(`/proc/${pid}/comm`) ?? '') : ps(['-o', 'comm=', '-p', String(pid)])).trim()
 
+/** The words of a process's command line; empty where the system does not tell them. */
+export const argumentsOf = (pid: number): string[] =>
+  isLinux ? (readOrUndefined(`/proc/${pid}/cmdline`) ?? '').split('\0').filter((word) => word !== '') : []
+
 /** The working folder of a process, without links; undefined where the system does not tell it, as for a process of another user. */
 export const workingFolderOf = (pid: number): string | undefined => {
   try {

@@ -15,6 +15,7 @@ export type LaunchFile =
   | 'keepalive'
   | 'stop.json'
   | 'unfinished.json'
+  | 'started.json'
   | 'exit.json'
   | 'shim.log'
 

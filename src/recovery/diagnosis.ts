@@ -21,22 +21,39 @@ const stallRows: Record<NoProgress, Row> = {
   doom_loop: { rung: 3, failureCode: 'model_doom_loop', category: 'model_loop', retryable: true },
 }
 
-const diagnoseStall = ({ kind, text, call, tree, changed }: ObservedStall): Finding => ({
-  ...stallRows[kind],
-  label: kind,
-  evidence: text,
-  facts: { ...(call === undefined ? {} : { call }), tree, ...(changed === undefined ? {} : { changed }) },
-})
+const diagnoseStall = ({ kind, text, tree, ...seen }: ObservedStall): Finding => {
+  const { call, changed, started } = seen
+  return {
+    ...stallRows[kind],
+    label: kind,
+    evidence: text,
+    facts: {
+      ...(call === undefined ? {} : { call }),
+      tree,
+      ...(changed === undefined ? {} : { changed }),
+      ...(started === undefined ? {} : { started }),
+    },
+  }
+}
+
+/** Failures that a proxy which does not answer explains. */
+const proxied = new Set<string>([
+  ...['provider_overloaded', 'network_transient', 'stream_cut', 'temporary_failure'],
+  ...['unknown', 'silence', 'agent_died'],
+])
+
+const throughProxy = (found: Finding, { proxy }: { proxy?: string }): Finding =>
+  proxy === undefined || !proxied.has(found.label) ? found : { ...found, seen: [...(found.seen ?? []), proxy] }
 
 const find = (evidence: Evidence): Finding => {
   if (isDirectEvidence(evidence)) return diagnoseDirectly(evidence)
   switch (evidence.kind) {
     case 'launch':
-      return diagnoseLaunch(evidence)
+      return throughProxy(diagnoseLaunch(evidence), evidence)
     case 'denial':
       return diagnoseDenials(evidence.harness, evidence.denials)
     case 'stall':
-      return diagnoseStall(evidence.stall)
+      return throughProxy(diagnoseStall(evidence.stall), evidence)
     case 'check':
       return diagnoseCheck(evidence.check, evidence.otherHarness)
     case 'directory':

@@ -112,6 +112,8 @@ export interface ObservedStall {
   text: string
   /** The call that was open or was repeated. */
   call?: string
+  /** Programs that it had started before its first step and that were as silent: it may wait for one of them. */
+  started?: readonly string[]
   /** Git tree of the workspace when the launch ended; empty = unknown. */
   tree: string
   /** Paths that differ from the base commit; absent = unknown. */
@@ -122,7 +124,7 @@ export type Evidence =
   /**
    * `next`: a harness that the task could continue with, whose account is not at a limit. `renewedLogin`: the file of the login,
    * if it was renewed after the launch began. `opened`: a session was open before the failure. `refused`: what was refused,
-   * according to the failure itself.
+   * according to the failure itself. `proxy`: a proxy of the CLI's environment that does not answer.
    */
   | {
       kind: 'launch'
@@ -133,6 +135,7 @@ export type Evidence =
       renewedLogin?: string
       opened?: true
       refused?: ObservedDenial[]
+      proxy?: string
     }
   | {
       kind: 'denial'
@@ -140,7 +143,7 @@ export type Evidence =
       denials: ObservedDenial[]
       because: 'verification failed' | 'nothing changed' | 'it may be granted'
     }
-  | { kind: 'stall'; stall: ObservedStall }
+  | { kind: 'stall'; stall: ObservedStall; proxy?: string }
   /** `otherHarness`: a harness that has not worked on the task yet. */
   | { kind: 'check'; check: ObservedCheck; otherHarness?: string }
   /** Found before the launch. */

@@ -69,6 +69,8 @@ export interface StallFacts {
   changed?: string[]
   /** The call during which the agent hung, or that it repeated. */
   call?: string
+  /** Programs that it had started before its first step, such as servers of tools. */
+  started?: readonly string[]
 }
 
 /** What an agent is told about a failed check, and what is compared later to see whether that helped. */

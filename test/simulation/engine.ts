@@ -229,6 +229,9 @@ const processesOf = (world: World, self: Incarnation, step: Step): Processes => 
     writtenBytes: (dir, stream) => sync(() => processes.launches.get(dir)?.lines[stream].length ?? 0),
     treeUsage: (marker) => sync(() => processes.usage(marker)),
     receivedBytes: () => undefined,
+    startedPrograms: () => [],
+    noteStarted: () => undefined,
+    readStarted: () => [],
     startShim: (dir, spec) => step('process.startShim', () => processes.start(dir, spec)),
     sweep: (marker) => step('process.sweep', () => processes.sweep(marker)),
     waitForExit: async (dir, options) => {

@@ -62,6 +62,15 @@ describe('launches that end at once', () => {
     expect(third - second).toBeGreaterThan(2000)
   })
 
+  test('name the proxy of the environment that does not answer', async () => {
+    program('claude', `echo 'API Error: Unable to connect to API (ECONNREFUSED)' >&2; exit 1`)
+    const closed = { HTTPS_PROXY: 'http://someone:hidden@127.0.0.1:9' }
+    const { of, stderr } = await events([...shortClocks, '--', 'claude', '-p', 'x'], closed)
+    const [first] = of('recovery')
+    expect(JSON.stringify(first), stderr).toContain('the proxy of HTTPS_PROXY, 127.0.0.1:9, does not answer')
+    expect(JSON.stringify(of('recovery'))).not.toContain('hidden')
+  })
+
   test('SIGINT ends the pause', async () => {
     const times = dies()
     const { child, ended } = start(['--', 'claude', '-p', 'x'], normal)

@@ -56,6 +56,10 @@ const agents: Record<string, FaultAgent> = {
     put('part.txt', 'part'); forever()`),
   // Writes something new before each of its first stops, and then nothing any more.
   hopeless: claude(`${first('hopeless')} begin(); if (start <= 2) put('part' + start + '.txt', 'part'); forever()`),
+  // Before it reads its prompt it waits for a server of tools that never answers.
+  'hanging-server': claude(`${first('hanging-server')} const { spawn } = await import('node:child_process')
+    writeFileSync('TOP/tools.js', 'setInterval(() => {}, 1000)')
+    spawn(process.execPath, ['TOP/tools.js', '--token', 'not-for-you'], { stdio: 'ignore' }); forever()`),
   retrying: claude(`${first('retrying')} begin()
     print({ type: 'system', subtype: 'api_retry', attempt: 1, max_retries: 10, retry_delay_ms: 3600000, error_status: 529, error: 'overloaded' })
     forever()`),
@@ -213,6 +217,20 @@ test('five calls that bring nothing new, each another one, and then one question
   const [run] = await scene.runs(goal)
   expect(run).toMatchObject({ state: 'failed', errorMeta: { failureCode: 'timeout' } })
 })
+
+test(
+  'a program that it waits for before its first step is named, after one more try',
+  { timeout: 120_000 },
+  async () => {
+    await ended('hanging-server')
+    const goal = goalOf('hanging-server')
+    expect(await scene.task(goal)).toMatchObject({ status: 'blocked(awaiting_human)' })
+    expect(startsOf('hanging-server')).toBe(2)
+    const [question] = (await scene.questions()).filter(({ goalId }) => goalId === goal)
+    expect(JSON.stringify(question)).toMatch(/it had started node \/\S+\/tools\.js/)
+    expect(JSON.stringify(question)).not.toContain('not-for-you')
+  },
+)
 
 test('a CLI that said that it is retrying is its provider’s affair', { timeout: 120_000 }, async () => {
   const task = await scene.waitFor('a wait', async () => {

@@ -66,13 +66,20 @@ const stalled = {
   counted: true,
 } satisfies Partial<PlaybookFor<NoProgress>>
 
+/** Where it never gets as far as to read its prompt, a hint changes nothing, and a second try shows that it was no accident. */
+const mostSilentStarts = 1
+
 const stallRestart = playbook({
   ...stalled,
+  plan: (diagnosis, { attempts }) =>
+    diagnosis.facts.started !== undefined && attempts >= mostSilentStarts
+      ? undefined
+      : restart(diagnosis, attempts + 1, attempts === 0),
   id: 'stall-restart',
   title: 'Stop an agent that hangs, and restart it with a hint',
   labels: ['silence', 'stuck_after_tool_result', 'hanging_tool', 'waiting_for_person'],
   neededEvidence:
-    'no output and no processor time in the whole process tree, both for as long as `stall` allows; the CLI did not report that it is retrying',
+    'no output and no processor time in the whole process tree, both for as long as `stall` allows; the CLI did not report that it is retrying. Once only, if it is silent before its first step while a program that it started runs',
   budget: 5,
 })
 

@@ -19,6 +19,7 @@ const stalledWhen = (runnable: boolean, bytesPerSecond = 0): string | undefined 
     usage: () => [{ host: 'h', bootId: 'b', pid: 1, startTime: 's', cpuMs: 0, runnable }],
     received: () => (bytesPerSecond * now) / 1000,
     unfinished: () => '',
+    started: () => [],
     isPaused: () => false,
     onQuiet: () => {},
     onStall: (stall) => (found = stall),

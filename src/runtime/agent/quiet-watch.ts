@@ -23,6 +23,7 @@ import {
   type StallCause,
   type NoProgress,
 } from '../../recovery/stall.ts'
+import type { ObservedStall } from '../../recovery/evidence.ts'
 import type { Clock } from '../core/context.ts'
 import { openedIn } from './launch-evidence.ts'
 
@@ -35,6 +36,8 @@ export interface QuietObservation {
   cpuPercent: number
   /** The beginning of a line that the agent did not finish, such as a prompt. */
   unfinished?: string
+  /** Programs that it had started. */
+  started?: string[]
 }
 
 export interface QuietWatchOptions {
@@ -45,6 +48,8 @@ export interface QuietWatchOptions {
   received(pids: readonly number[]): number | undefined
   /** The end of an unfinished line of its output. */
   unfinished(): string
+  /** What these processes of it run besides the agent itself. */
+  started(members: readonly ProcessUsage[]): string[]
   /** True = silence is not counted now. */
   isPaused(): boolean
   /** The agent has been quiet for a while. This is only reported. */
@@ -173,7 +178,8 @@ export const watchQuiet = (watched: QuietWatchOptions): StallWatch => {
     const quieted = quietedOf(polls, seen)
     if (stall === undefined) return watched.onQuiet(quieted)
     endPolls()
-    watched.onStall(stall, quieted)
+    const started = watched.started(polls.sample?.usage ?? [])
+    watched.onStall(stall, { ...quieted, ...(started.length === 0 ? {} : { started }) })
   }
   const endPolls = clock.every(sampleIntervalMs(limits), pollOnce)
   return { onLine: (stream, before, after) => onLine(polls, stream, before, after), end: endPolls }
@@ -187,16 +193,28 @@ const openCallOf = (reading: Transcript): string | undefined => {
   return about === undefined ? call.tool : `${call.tool}: ${about}`
 }
 
-/** The text that explains a stall, and the tool call that was open. `question`: the unfinished line of the agent. */
+/** `question`: the unfinished line of the agent. `started`: programs that it had started when it was stopped. */
+interface SeenAtStop {
+  question: string
+  started: readonly string[]
+}
+
+/** What a stall was and where it hung. */
+export type SeenStall = Pick<ObservedStall, 'text' | 'call' | 'started'>
+
+/** The text that explains a stall, and the tool call that was open. */
 export const stallDescription = (
   stalled: StallCause,
   reading: Transcript,
-  { stall, loops, question }: { stall: StallLimits; loops: LoopLimits; question: string },
-): { text: string; call?: string } => {
+  { stall, loops, question, started }: { stall: StallLimits; loops: LoopLimits } & SeenAtStop,
+): SeenStall => {
   // The last calls may be others than the loop: the agent continued until it was stopped.
   if (stalled === 'doom_loop') return loopOf(reading.calls, loops) ?? mostFrequentCall(reading.calls)
   const call = openCallOf(reading)
   const text = stallText(stalled, stall, { call, question })
+  // Once the agent has used a tool, what still runs was most likely started by a tool on purpose.
+  if (stalled === 'silence' && reading.toolCalls === 0 && started.length > 0)
+    return { text: `${text}, before its first step; it had started ${started.join(', ')}`, started }
   return { text, ...(call === undefined ? {} : { call }) }
 }
 
@@ -222,11 +240,10 @@ interface EndedTurn {
  */
 export const stallOf = (
   { driver, reading, settled, cause }: EndedTurn,
-  { question, ...limits }: { stall: StallLimits; loops: LoopLimits; question: () => string },
-): { kind: NoProgress; text: string; call?: string } | undefined => {
+  { seen, ...limits }: { stall: StallLimits; loops: LoopLimits; seen: () => SeenAtStop },
+): ({ kind: NoProgress } & SeenStall) | undefined => {
   if (settled.ok || reading.retry !== undefined || reading.limit !== undefined) return undefined
-  if (isStallCause(cause))
-    return { kind: cause, ...stallDescription(cause, reading, { ...limits, question: question() }) }
+  if (isStallCause(cause)) return { kind: cause, ...stallDescription(cause, reading, { ...limits, ...seen() }) }
   const text = deathText(driver, reading, settled.error)
   if (text === undefined) return undefined
   const call = openCallOf(reading)

@@ -38,9 +38,11 @@ export const watchStalls = (
     usage: () => ports.processes.treeUsage(runContext.run.id),
     received: ports.processes.receivedBytes,
     unfinished: () => ports.processes.unfinishedLine(dir),
+    started: (members) => ports.processes.startedPrograms(members, runContext.driver.name),
     onQuiet: (seen) => record(runContext, undefined, seen),
     onStall: (stall, seen) => {
       record(runContext, stall, seen)
+      ports.processes.noteStarted(dir, seen.started ?? [])
       stop(stall)
     },
   })

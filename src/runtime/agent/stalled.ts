@@ -10,28 +10,28 @@ import type { ObservedStall } from '../../recovery/evidence.ts'
 import { stallLimits, type NoProgress } from '../../recovery/stall.ts'
 import { collectNow } from './collected.ts'
 import { workTreeOf, type RunContext } from '../core/run-context.ts'
-import { stallDescription, stallOf } from './quiet-watch.ts'
+import { stallDescription, stallOf, type SeenStall } from './quiet-watch.ts'
 
 const limitsOf = (runContext: RunContext) => {
   const config = runContext.context.config()
   return { stall: stallLimits(config.stall), loops: loopLimits(config.doomLoop) }
 }
 
-/** The unfinished line at the end of the output, which may be a question. */
-const questionOf = (runContext: RunContext): string =>
-  runContext.context.ports.processes.unfinishedLine(runContext.paths.launch(lastLaunch(runContext.run)?.number ?? 1))
+const seenAtStop = ({ context, run, paths }: RunContext) => {
+  const { processes } = context.ports
+  const dir = paths.launch(lastLaunch(run)?.number ?? 1)
+  // The unfinished line at the end of the output may be a question.
+  return { question: processes.unfinishedLine(dir), started: processes.readStarted(dir) }
+}
 
-const describe = async (
-  runContext: RunContext,
-  kind: NoProgress,
-  seen: { text: string; call?: string },
-): Promise<ObservedStall> => {
+const describe = async (runContext: RunContext, kind: NoProgress, seen: SeenStall): Promise<ObservedStall> => {
   const { tree, changes } = await collectNow(runContext)
   const inside = (text: string): string => text.replaceAll(`${workTreeOf(runContext)}/`, '')
   return {
     kind,
     text: inside(seen.text),
     ...(seen.call === undefined ? {} : { call: inside(seen.call) }),
+    ...(seen.started === undefined ? {} : { started: seen.started }),
     tree,
     changed: changes.map(({ path }) => path),
   }
@@ -45,7 +45,7 @@ export const observedStall = async (
   const driver = runContext.driver.name
   const seen = stallOf(
     { driver, reading, settled, cause },
-    { ...limitsOf(runContext), question: () => questionOf(runContext) },
+    { ...limitsOf(runContext), seen: () => seenAtStop(runContext) },
   )
   return seen === undefined ? undefined : describe(runContext, seen.kind, seen)
 }
@@ -57,5 +57,5 @@ export const ownLoopStop = (runContext: RunContext, reading: Transcript): Promis
     : describe(
         runContext,
         'doom_loop',
-        stallDescription('doom_loop', reading, { ...limitsOf(runContext), question: '' }),
+        stallDescription('doom_loop', reading, { ...limitsOf(runContext), question: '', started: [] }),
       )

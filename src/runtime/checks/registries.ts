@@ -45,6 +45,14 @@ const named = (text: string, from: string): Registry[] => {
   return [...starts].slice(0, mostAddresses).flatMap((start) => registryOf(start, from))
 }
 
+/** The proxy that a program with these variables uses; undefined = none. */
+export const proxyOf = (environment: Readonly<Record<string, string | undefined>>): Registry | undefined => {
+  const name = proxies.find((each) => (environment[each] ?? '') !== '')
+  if (name === undefined) return undefined
+  const text = environment[name] ?? ''
+  return registryOf(text.includes('://') ? text : `http://${text}`, name)[0]
+}
+
 /** The owner's registries that the output mentions. Behind a proxy only the proxy can be contacted. */
 export const registriesOf = (request: ProbeRequest, spokenOf: readonly string[]): Registry[] => {
   const {
@@ -54,11 +62,8 @@ export const registriesOf = (request: ProbeRequest, spokenOf: readonly string[])
     extraNames,
   } = request
   const environment = commandEnvironment(workspace, request.environment, extraNames)
-  const proxy = proxies.find((name) => (environment[name] ?? '') !== '')
-  if (proxy !== undefined) {
-    const text = environment[proxy] ?? ''
-    return registryOf(text.includes('://') ? text : `http://${text}`, proxy)
-  }
+  const proxy = proxyOf(environment)
+  if (proxy !== undefined) return [proxy]
   const home = environment.HOME
   const all = [
     ...indexes.flatMap((name) => named(environment[name] ?? '', name)),

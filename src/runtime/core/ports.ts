@@ -22,6 +22,7 @@ import { keepSpare } from '../../process/spare.ts'
 import { endRemaining, sweep } from '../../process/sweep.ts'
 import { followStreams, readSegments, writtenBytes } from '../../process/tail.ts'
 import { receivedBytes } from '../../process/received-bytes.ts'
+import { noteStarted, readStarted, startedPrograms } from '../../process/started-programs.ts'
 import { treeUsage } from '../../process/usage.ts'
 import { askVersion, printedBy } from '../../process/program-version.ts'
 import { authorOf } from '../../workspace/author.ts'
@@ -79,14 +80,17 @@ const realProcesses = {
   launchState,
   leasePorts,
   openGate,
+  noteStarted,
   printedBy,
   readSegments,
+  readStarted,
   receivedBytes,
   releasePorts,
   redactText,
   requestStop,
   runCommand,
   startShim,
+  startedPrograms,
   sweep,
   touchKeepAlive,
   treeUsage,

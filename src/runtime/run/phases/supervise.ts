@@ -6,6 +6,7 @@ import type { ObservedStall } from '../../../recovery/evidence.ts'
 import { recoveriesOf } from '../../../store/recovery.ts'
 import { requireLease } from '../../../store/run.ts'
 import { observeFailedLaunch } from '../../agent/denials.ts'
+import { withDeadProxy } from '../../agent/dead-proxy.ts'
 import { resolveLaunchRecoveries } from '../../agent/launch-effect.ts'
 import { failureEvidence, stallEvidence } from '../../agent/launch-evidence.ts'
 import { withLastLaunch } from '../../agent/start-launch.ts'
@@ -92,9 +93,8 @@ const recoverTurn = async (runContext: RunContext, { reading, settled, exit }: E
   const stalled = stallEvidence(stall, denials)
   if (stall !== undefined && stalled !== undefined && (await leftAgain(runContext, stall)))
     return checkWhatIsThere(runContext, stall)
-  if (stalled !== undefined) return recover(runContext, stalled)
-  return recover(
-    runContext,
+  const evidence =
+    stalled ??
     failureEvidence({
       harness: driver.name,
       error: settled.error,
@@ -103,8 +103,8 @@ const recoverTurn = async (runContext: RunContext, { reading, settled, exit }: E
       environment: context.environment,
       next: await nextHarness(context, task, run),
       renewedLogin: loginRenewedSince(context, run.harness, lastLaunch(run)),
-    }),
-  )
+    })
+  return recover(runContext, await withDeadProxy(evidence, context.environment, context.machine?.reach))
 }
 
 export const supervise: Phase = async (runContext) => {
