@@ -2,6 +2,7 @@
 import type { AnswerResults, InboxQuestion, InboxView } from '../../src/api/contract.ts'
 import { capitalised, words } from './text.ts'
 import type { QuestionChoice } from './questions.ts'
+import { readableTitle } from '../../src/api/contract.ts'
 
 export type InboxGroup = InboxView['groups'][number]
 export type { InboxQuestion }
@@ -92,7 +93,7 @@ export interface Notice {
 
 /** Named by task, because the numbers of the other questions change after an answer. */
 export const nameOf = ({ task, goal }: Pick<InboxQuestion, 'task' | 'goal'>): string =>
-  task === null ? `Goal "${goal.title}"` : `#${task.number} ${task.title}`
+  task === null ? `Goal "${goal.title}"` : `#${task.number} ${readableTitle(task.title)}`
 
 /** The engine words a refusal for a terminal; the inbox itself shows what waits. */
 export const answerRefusal = (message: string): string => message.replace(/; "unstuck status" [^;]*$/, '')

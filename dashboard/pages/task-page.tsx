@@ -20,6 +20,7 @@ import { AboutTask } from '../parts/about-task.tsx'
 import { Timeline } from '../parts/timeline.tsx'
 import type { PageData } from './board-page.tsx'
 import { NotFound } from './not-found.tsx'
+import { readableTitle } from '../../src/api/contract.ts'
 
 const Runs = ({ runs, clock }: { runs: readonly Run[]; clock: ServerClock }) => (
   <ul className="rows">
@@ -58,7 +59,7 @@ const TaskActions = ({ task, question }: { task: BoardTask; question?: BoardQues
     <div className="stack">
       <Actions
         actions={actions.flatMap((kind) => (kind === 'edit' ? [] : [taskAction(kind, task)]))}
-        about={`task ${visible(task.title)}`}
+        about={`task ${visible(readableTitle(task.title))}`}
       />
       {actions.includes('edit') && <EditTask task={task} />}
     </div>
@@ -73,7 +74,7 @@ const TaskHead = ({ card, asked, clock }: { card: Card; asked: boolean; clock: S
         <GoalLink goal={goal} />
       </p>
       <h1>
-        <span className="number">#{task.number}</span> <SafeText text={task.title} />
+        <span className="number">#{task.number}</span> <SafeText text={readableTitle(task.title)} />
       </h1>
       <p className="badges">
         <Badge state={task.status} />

@@ -4,6 +4,7 @@ import type { ServerClock } from '../logic/clock.ts'
 import { linkTo } from '../logic/route.ts'
 import { capitalised, plural } from '../logic/text.ts'
 import { Badge, Countdown, SafeText } from './basics.tsx'
+import { readableTitle } from '../../src/api/contract.ts'
 
 export const NextStep = ({ task, asked }: { task: Card['task']; asked: boolean }) => {
   const { nextStep } = task
@@ -59,7 +60,7 @@ export const TaskCard = ({ card: { task, goal }, clock, asked, withGoal }: TaskC
   <li className={`card ${task.state}`}>
     <h4>
       <a href={linkTo.task(task.id)}>
-        <span className="number">#{task.number}</span> <SafeText text={task.title} />
+        <span className="number">#{task.number}</span> <SafeText text={readableTitle(task.title)} />
       </a>
     </h4>
     {withGoal && (

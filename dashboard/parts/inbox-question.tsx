@@ -11,6 +11,7 @@ import { ChoiceList } from './choices.tsx'
 import { WorkView } from './diff.tsx'
 import { ProposalView } from './proposal.tsx'
 import { RunLinks, Tried } from './questions.tsx'
+import { readableTitle } from '../../src/api/contract.ts'
 
 /** The line that shows the cause; the log of the run is opened at it. */
 const evidenceLine = ({ failure, proposal }: InboxQuestion): string => {
@@ -61,7 +62,7 @@ const About = ({ question, clock }: { question: InboxQuestion; clock: ServerCloc
       <>
         , task{' '}
         <a href={linkTo.task(question.task.id)}>
-          #{question.task.number} <SafeText text={question.task.title} />
+          #{question.task.number} <SafeText text={readableTitle(question.task.title)} />
         </a>
       </>
     )}

@@ -2,6 +2,7 @@
 import type { BoardGoal, BoardTask } from '../logic/board.ts'
 import { linkTo } from '../logic/route.ts'
 import { SafeText } from './basics.tsx'
+import { readableTitle } from '../../src/api/contract.ts'
 
 export const GoalLink = ({ goal }: { goal: BoardGoal }) => (
   <a href={linkTo.goal(goal.id)}>
@@ -11,6 +12,6 @@ export const GoalLink = ({ goal }: { goal: BoardGoal }) => (
 
 export const TaskLink = ({ task }: { task: BoardTask }) => (
   <a href={linkTo.task(task.id)}>
-    #{task.number} <SafeText text={task.title} />
+    #{task.number} <SafeText text={readableTitle(task.title)} />
   </a>
 )

@@ -6,6 +6,7 @@ import { connectToExisting } from './engine/connect-to-change.ts'
 import { printJson, printLine, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { userName } from './user-name.ts'
+import { readableTitle } from '../task-title.ts'
 
 const mayRevert = async (io: Io, what: string): Promise<boolean> => {
   if (io.prompt === undefined)
@@ -33,7 +34,7 @@ export const revertCommand = async (
     const named =
       task === undefined
         ? `Revert the work of ${id}`
-        : `Revert the work of task ${task.number} "${safe(task.title)}"${branch}`
+        : `Revert the work of task ${task.number} "${safe(readableTitle(task.title))}"${branch}`
     if (!(await mayRevert(io, named))) {
       printLine(io, 'nothing was changed')
       return exitCodes.ok

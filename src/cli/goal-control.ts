@@ -8,6 +8,7 @@ import { connectToExisting } from './engine/connect-to-change.ts'
 import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { userName } from './user-name.ts'
+import { readableTitle } from '../task-title.ts'
 
 /** The route for an id: goals are g-…, tasks t-…; throws USAGE for anything else. */
 const kindOf = (id: string): 'goals' | 'tasks' => {
@@ -60,7 +61,7 @@ export const retryCommand = async (io: Io, id: string, options: RetryCommandOpti
   const task = await client.post<Task>(`/tasks/${id}/retry`, { hint, by: userName() })
   const kept = hintKept[status]
   if (kept === undefined || options.json === true) showChanged(io, task, options)
-  else printLine(io, `${task.id} "${safe(task.title)}" is ${task.status}: ${kept}`)
+  else printLine(io, `${task.id} "${safe(readableTitle(task.title))}" is ${task.status}: ${kept}`)
   return exitCodes.ok
 }
 const requireTask = (id: string, done: string): void => {
@@ -109,7 +110,7 @@ const decide = async (io: Io, id: string, { verb, commit, json, ...body }: Decis
     const what = work?.commit == null ? 'the work' : `commit ${work.commit.slice(0, 12)}`
     const done = verb === 'approve' ? 'Approved' : 'Rejected'
     const next = afterDecision[task.status] ?? `the task is ${task.status}`
-    printLine(io, `${done} ${what} of ${task.id} "${safe(task.title)}"; ${next}.`)
+    printLine(io, `${done} ${what} of ${task.id} "${safe(readableTitle(task.title))}"; ${next}.`)
   }
   return exitCodes.ok
 }

@@ -2,13 +2,14 @@
 import { questionTopic, type InboxQuestion, type InboxView } from '../api/contract.ts'
 import { safe, wordsOf, type Paint } from './render.ts'
 import { cutToWidth } from './width.ts'
+import { readableTitle } from '../task-title.ts'
 
 const longestLine = 300
 
 const line = (text: string): string => cutToWidth(safe(text), longestLine)
 
 const placeOf = ({ task, goal }: InboxQuestion): string =>
-  task === null ? `goal "${safe(goal.title)}"` : `#${task.number} ${safe(task.title)}`
+  task === null ? `goal "${safe(goal.title)}"` : `#${task.number} ${safe(readableTitle(task.title))}`
 
 type Proposal = NonNullable<InboxQuestion['proposal']>
 

@@ -6,6 +6,7 @@ import { connectToExisting } from './engine/connect-to-change.ts'
 import { printJson, printLine, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { userName } from './user-name.ts'
+import { readableTitle } from '../task-title.ts'
 
 export interface LinkOptions extends JsonOption {
   wait?: string
@@ -30,6 +31,6 @@ export const linkCommand = async (
       ? await client.post<Task>(`/tasks/${id}/link`, { issue, by })
       : await client.post<Task>(`/tasks/${id}/await-link`, { waitsFor, by })
   if (options.json === true) printJson(io, task)
-  else printLine(io, `${task.id} "${safe(task.title)}" is now ${task.status}`)
+  else printLine(io, `${task.id} "${safe(readableTitle(task.title))}" is now ${task.status}`)
   return exitCodes.ok
 }

@@ -9,6 +9,7 @@ import { failuresText } from '../domain/preexisting-failures.ts'
 import { durationText, localTimes, timeText, whenText } from './times.ts'
 import { visibleText } from '../visible-text.ts'
 import { cutToWidth } from './width.ts'
+import { readableTitle } from '../task-title.ts'
 
 export interface Paint {
   bold(text: string): string
@@ -78,7 +79,7 @@ export const taskLine = (
   // Nothing was achieved that would deserve the colour of success.
   const painted = (proof === nothingToDo ? status : statusText(paint, status)).padEnd(26)
   const shown = `${shownOutcome(outcome, proof)}${notes.map((text) => `\n      ${paint.dim(`note: ${safe(text)}`)}`).join('')}`
-  return `  ${String(task.number).padStart(2)}. ${painted} ${cutToWidth(safe(task.title), 60)} ${paint.dim(`[${task.id}]`)}${attempt}${shown}${step === '' ? '' : `\n      ${paint.dim(localTimes(safe(step), now))}`}`
+  return `  ${String(task.number).padStart(2)}. ${painted} ${cutToWidth(safe(readableTitle(task.title)), 60)} ${paint.dim(`[${task.id}]`)}${attempt}${shown}${step === '' ? '' : `\n      ${paint.dim(localTimes(safe(step), now))}`}`
 }
 
 /** What the checks say of the work. Empty if they only passed. */
@@ -205,16 +206,16 @@ export const reportLines = (paint: Paint, report: ReportView): string[] => [
   paint.bold(`Since ${whenText(report.since, report.until)}`),
   `Landed: ${report.landed.length}`,
   ...report.landed.flatMap((entry) => [
-    `  ${paint.good('+')} ${safe(entry.title)} ${paint.dim((entry.commit ?? '').slice(0, 12))}${shownOutcome(entry.outcome, entry.proof)}`,
+    `  ${paint.good('+')} ${safe(readableTitle(entry.title))} ${paint.dim((entry.commit ?? '').slice(0, 12))}${shownOutcome(entry.outcome, entry.proof)}`,
     ...stillFailingLine(paint, entry.stillFailing).map((text) => `  ${text}`),
   ]),
   ...(report.failing.length === 0 ? [] : [`Failing on your branch since it landed: ${report.failing.length}`]),
   ...report.failing.map(
     (entry) =>
-      `  ${paint.bad('✗')} ${safe(entry.title)}: ${safe(entry.detail)}${entry.command === null ? '' : `; to undo it: ${paint.bold(entry.command)}`}`,
+      `  ${paint.bad('✗')} ${safe(readableTitle(entry.title))}: ${safe(entry.detail)}${entry.command === null ? '' : `; to undo it: ${paint.bold(entry.command)}`}`,
   ),
   `Ready to land on your branch: ${report.ready.length}`,
-  ...report.ready.map((entry) => `  ${safe(entry.title)}: ${paint.bold(entry.command)}`),
+  ...report.ready.map((entry) => `  ${safe(readableTitle(entry.title))}: ${paint.bold(entry.command)}`),
   recoveredText(report.recovered),
   ...report.recovered.map(
     (entry) =>
@@ -222,14 +223,15 @@ export const reportLines = (paint: Paint, report: ReportView): string[] => [
   ),
   ...(report.reworked.length === 0 ? [] : [`Continued by a new task: ${report.reworked.length}`]),
   ...report.reworked.map(
-    (entry) => `  ${safe(entry.title)} ${paint.dim(`[${entry.child}]`)}: ${cutToWidth(safe(entry.because), 200)}`,
+    (entry) =>
+      `  ${safe(readableTitle(entry.title))} ${paint.dim(`[${entry.child}]`)}: ${cutToWidth(safe(entry.because), 200)}`,
   ),
   `Waiting for you: ${report.waiting.length}`,
   ...report.waiting.map((entry) => `  ${paint.warn('?')} ${safe(entry.question)}`),
   ...(report.retrying.length === 0
     ? []
     : [
-        `Retrying: ${report.retrying.map((entry) => `${safe(entry.title)} ${dueText(entry.at, report.until)}`).join(', ')}`,
+        `Retrying: ${report.retrying.map((entry) => `${safe(readableTitle(entry.title))} ${dueText(entry.at, report.until)}`).join(', ')}`,
       ]),
   ...suggestionLines(paint, report.suggestions),
   `Spent: ${spentText(report.spent)}`,

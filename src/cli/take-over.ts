@@ -6,6 +6,7 @@ import { connectToExisting } from './engine/connect-to-change.ts'
 import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { userName } from './user-name.ts'
+import { readableTitle } from '../task-title.ts'
 
 const post = async (io: Io, id: string, verb: string): Promise<Task> => {
   if (!/^t-[a-z0-9]+$/.test(id))
@@ -33,7 +34,7 @@ export const giveBackCommand = async (io: Io, id: string, options: JsonOption): 
   else {
     printLine(
       io,
-      `${id} "${safe(task.title)}": your work in ${task.takenOver?.folder ?? 'its folder'} is being checked`,
+      `${id} "${safe(readableTitle(task.title))}": your work in ${task.takenOver?.folder ?? 'its folder'} is being checked`,
     )
     printLine(
       io,

@@ -8,6 +8,7 @@ import { safe, type Paint } from '../render.ts'
 import { whenText } from '../times.ts'
 import { elapsedText } from './elapsed.ts'
 import { cutToWidth, cutPainted, widthOf } from '../width.ts'
+import { readableTitle } from '../../task-title.ts'
 
 export interface LiveView {
   goal: GoalView
@@ -87,11 +88,11 @@ const widest = (texts: readonly string[]): number => Math.max(0, ...texts.map(wi
 /** The width of the title column, the same in all rows, so that the second column is aligned. */
 const titleWidth = (rows: readonly Row[], columns: number): number => {
   const left = columns - headWidth - gap - widest(rows.map(({ doing }) => doing))
-  return Math.min(widest(rows.map(({ task }) => safe(task.title))), Math.max(minTitle, left))
+  return Math.min(widest(rows.map(({ task }) => safe(readableTitle(task.title)))), Math.max(minTitle, left))
 }
 
 const rowLines = ({ task, doing, detail }: Row, width: number, { columns, paint }: FrameOptions): string[] => {
-  const title = cutToWidth(safe(task.title), width)
+  const title = cutToWidth(safe(readableTitle(task.title)), width)
   const shown = cutToWidth(doing, columns - headWidth - width - gap)
   const colour = task.status === 'running' ? paint.good : task.status.includes('awaiting_human') ? paint.warn : String
   const head = `${String(task.number).padStart(headWidth - 2)}. ${title}${' '.repeat(width - widthOf(title) + gap)}`

@@ -172,6 +172,11 @@ const sources: readonly {
 const reaches = (mode: RecoveryMode, from: RecoveryMode): boolean =>
   recoveryModes.indexOf(mode) >= recoveryModes.indexOf(from)
 
+const outside = (path: string): string => `${shownPath(path)} is outside of the allowed paths`
+
+/** The reason where nothing at all speaks for the path. Lists of paths say it once. */
+export const unconnected = (path: string): string => `${outside(path)}, and no rule connects it with the task.`
+
 const judge = (path: string, given: Case): AutoAllow => {
   const refused = refusal(path, given)
   if (refused !== undefined) return refused
@@ -183,12 +188,11 @@ const judge = (path: string, given: Case): AutoAllow => {
     if (reaches(mode, from)) return { allowed: true, rule, because: found }
     if (wouldAllow === undefined || reaches(wouldAllow, from)) wouldAllow = from
   }
-  const outside = `${shownPath(path)} is outside of the allowed paths`
   return refuse(
     'no_rule',
     wouldAllow === undefined
-      ? `${outside}, and no rule connects it with the task.`
-      : `${outside}. The mode "${wouldAllow}" would allow it; the mode is "${mode}".`,
+      ? unconnected(path)
+      : `${outside(path)}. The mode "${wouldAllow}" would allow it; the mode is "${mode}".`,
   )
 }
 

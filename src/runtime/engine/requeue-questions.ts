@@ -1,4 +1,5 @@
 /** The questions about a task that cannot continue by itself, from what the store knows of its last run. */
+import { unconnected } from '../../recovery/policy/auto-allow.ts'
 import type { Choice } from '../../domain/escalation.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { ErrorMeta, Run } from '../../domain/run.ts'
@@ -87,10 +88,16 @@ const removable: readonly string[] = ['outside', 'denied', 'secret']
 const whyRefused = (
   decisions: readonly Pick<DecidedPath, 'path' | 'because'>[],
   refused: readonly RefusedPath[],
-): string[] => [
-  ...refused.map(({ path, reason }) => `${visibleText(path)} cannot be allowed: ${reason}.`),
-  ...decisions.filter(({ path }) => !refused.some((each) => each.path === path)).map(({ because }) => because),
-]
+): string[] => {
+  const open = decisions.filter(({ path }) => !refused.some((each) => each.path === path))
+  // The question has said already that the allowed paths do not cover these.
+  const plain = open.filter(({ path, because }) => because === unconnected(path))
+  return [
+    ...refused.map(({ path, reason }) => `${visibleText(path)} cannot be allowed: ${reason}.`),
+    ...(plain.length === 0 ? [] : [`No rule connects ${plain.length === 1 ? 'it' : 'them'} with the task.`]),
+    ...open.filter((decision) => !plain.includes(decision)).map(({ because }) => because),
+  ]
+}
 
 /** The choices about changed paths, and the reasons in which the person reads why no rule decided. */
 const pathHelp = ({ context, task, errorMeta, decisions }: Due, goal: Goal): { choices: Choice[]; why: string[] } => {

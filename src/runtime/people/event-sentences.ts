@@ -1,7 +1,7 @@
 /** What each type of event means, and each event as one sentence. Times in a sentence are ISO; each face shows them in the reader's time zone. Pure. */
 import type { StoredEvent } from '../../store/event.ts'
 import { editSentence } from './edit-sentence.ts'
-import { counted, followedBy, payloadText, withoutLabel, type EventTypes } from './event-text.ts'
+import { counted, followedBy, payloadText, payloadTitle, withoutLabel, type EventTypes } from './event-text.ts'
 import { goalEvents } from './goal-events.ts'
 import { judgeEvents } from './judge-events.ts'
 import { ownerEvents } from './owner-events.ts'
@@ -42,7 +42,7 @@ export const eventTypes: EventTypes = {
   'task.created': {
     meaning: 'a task was queued; with `waitsFor` it first waits for a link',
     sentence: (p) =>
-      `task ${payloadText(p, 'number')} "${payloadText(p, 'title')}" was ${payloadText(p, 'waitsFor') === '' ? 'queued' : `created; it waits for a link: ${payloadText(p, 'waitsFor')}`}`,
+      `task ${payloadText(p, 'number')} "${payloadTitle(p)}" was ${payloadText(p, 'waitsFor') === '' ? 'queued' : `created; it waits for a link: ${payloadText(p, 'waitsFor')}`}`,
   },
   'task.claimed': {
     meaning: 'an agent claimed the task',

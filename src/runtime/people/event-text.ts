@@ -1,4 +1,5 @@
 /** How values in the payload of an event become words. Pure. */
+import { readableTitle } from '../../task-title.ts'
 
 export type Payload = Record<string, unknown>
 
@@ -9,6 +10,8 @@ export const payloadText = (payload: Payload, key: string): string => {
   if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value.join('; ')
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
+
+export const payloadTitle = (payload: Payload): string => readableTitle(payloadText(payload, 'title'))
 
 /** `1 run`, `2 runs`. */
 export const counted = (payload: Payload, key: string, noun: string): string => {

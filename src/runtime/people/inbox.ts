@@ -15,6 +15,7 @@ import {
   type AskedTask,
 } from '../../store/question-context.ts'
 import { shownProposal } from './shown-proposal.ts'
+import { readableTitle } from '../../task-title.ts'
 
 interface Known {
   goals: ReadonlyMap<string, AskedGoal>
@@ -52,7 +53,7 @@ const causeOfProposal = ({ kind }: Escalation, { body }: RecoveryProposal): Caus
 /** The sentence without the name of its task, which the row of each question shows. How much was changed is no cause. */
 const sentenceText = ({ happened, question }: Escalation, task: AskedTask | undefined): string => {
   const said = firstLine(happened === '' ? question : happened).replace(/ and changes \d+ files?(?=;)/, '')
-  const name = task === undefined ? '' : `Task ${task.number} "${task.title}" `
+  const name = task === undefined ? '' : `Task ${task.number} "${readableTitle(task.title)}" `
   return (name !== '' && said.startsWith(name) ? `The task ${said.slice(name.length)}` : said).replace(/\.$/, '')
 }
 

@@ -1,7 +1,7 @@
 /** The events of the judge: claims, verdicts, and the tasks that correct what was objected to. */
 import type { ReviewPoint } from '../../domain/judgement.ts'
 import { pointLine } from '../../recovery/review/objection.ts'
-import { payloadText, type EventTypes } from './event-text.ts'
+import { payloadText, payloadTitle, type EventTypes } from './event-text.ts'
 
 type Payload = Record<string, unknown>
 
@@ -79,6 +79,6 @@ export const judgeEvents: EventTypes = {
   'judge.autofix_task_created': {
     meaning: 'a new task corrects what a reviewer or a person objects to; the task itself waits for it',
     sentence: (p) =>
-      `task ${payloadText(p, 'child')} "${payloadText(p, 'title')}" was made to correct the work${payloadText(p, 'harness') === '' ? '' : ` with ${payloadText(p, 'harness')}`}`,
+      `task ${payloadText(p, 'child')} "${payloadTitle(p)}" was made to correct the work${payloadText(p, 'harness') === '' ? '' : ` with ${payloadText(p, 'harness')}`}`,
   },
 }

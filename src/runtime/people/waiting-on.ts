@@ -15,6 +15,7 @@ import { retryNumber, taskEnded, type Lane, type Task } from '../../domain/task.
 import { continuationOf, correctionText, endText } from './rework-wait.ts'
 import { waitEnd, type Recovery } from '../../store/recovery.ts'
 import { judgementWait, judgeOffWait } from './judgement-wait.ts'
+import { abridged as shown, readableTitle } from '../../task-title.ts'
 
 export interface TaskFacts {
   task: Task
@@ -48,12 +49,9 @@ export interface WaitingOn {
 const questionFor = (facts: TaskFacts): Escalation | undefined =>
   facts.escalations.find((entry) => entry.state === 'pending' && entry.taskId === facts.task.id)
 
-/** Longer texts are cut, so that a reason keeps to one line. */
-const shown = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text)
-
 /** Numbers count within a goal, so a task of another goal is named with it. */
 const named = (task: TaskName, goalId: string): string => {
-  const title = task.title === null ? '' : ` "${shown(task.title, 40)}"`
+  const title = task.title === null ? '' : ` "${shown(readableTitle(task.title), 40)}"`
   return `task ${task.number ?? task.id}${title}${task.goalId === goalId ? '' : ` of goal ${task.goalId}`}`
 }
 
