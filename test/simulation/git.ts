@@ -249,6 +249,7 @@ const landingCalls = (state: State) => {
         if (state.isAncestor(at, other)) return at
       return null
     },
+    renamesSince: () => [],
     commitsBetween: (_repository: Repository, range: { head: string; tip: string }, limit: number) => {
       const found: ReturnType<Git['commitsBetween']> extends Promise<infer T> ? T : never = []
       for (let at = range.tip; at !== range.head && found.length < limit;) {

@@ -54,12 +54,15 @@ const agents: Record<string, FaultAgent> = {
   unfinished: claude(
     `const start = count('TOP/unfinished'); ${work("put('shared/stale.snap', 'old'); if (start > 1) put('j/made.txt', 'made')")}`,
   ),
+  mover: claude(`import { rmSync } from 'node:fs'\n${work("put('l/new.txt', 'some text\\n'); rmSync('k/old.txt')")}`),
+  follower: claude(work("put('l/new.txt', 'changed')")),
   alone: claude(work("put('g/made.txt', 'made'); put('dist/app.js', 'written by hand')")),
 }
 
 const files = {
   'tool.json': '{}\n',
   'base.txt': 'base\n',
+  'k/old.txt': 'some text\n',
   'shared/list.txt': '',
   'cover.js': `const fs = require('node:fs')
 fs.mkdirSync('coverage/deep', { recursive: true })
@@ -209,4 +212,17 @@ test('a check that fails without that file as well is a matter for the agent', a
   await scene.until(goalOf('unfinished'), 'ready')
   expect(await tried('unfinished')).toEqual(['check-feedback: success', 'policy-exclude: success'])
   expect(readFileSync(join(scene.top, 'unfinished'), 'utf8')).toBe('2')
+})
+
+test('a task follows its file where an earlier task moved it', async () => {
+  const check = ['node -e 0']
+  const goal = await scene.goal([
+    { harness: 'mover', allowedPaths: ['k/**', 'l/**'], commands: check },
+    { harness: 'follower', allowedPaths: ['k/old.txt'], commands: check, after: ['1'] },
+  ])
+  await scene.until(goal, 'ready', 'awaiting_human')
+  expect(scene.show('l/new.txt', goal)).toBe('changed')
+  expect(await scene.recoveries(goal)).toEqual([])
+  const [told] = await scene.events(goal, 'task.paths_carried')
+  expect(told?.payload).toEqual({ carried: [{ from: 'k/old.txt', to: 'l/new.txt' }] })
 })

@@ -1,5 +1,6 @@
 /** What a run may change: the paths of its task, and those that were granted to the run, its task or its area. */
 import { AppError } from '../../errors.ts'
+import { carriedPaths, type CarriedPath } from '../../recovery/policy/carried-paths.ts'
 import { parsePathRule, pathMatcher, ruleText, type PathRule } from '../../recovery/policy/path-rule.ts'
 import { liveGrantsFor } from './granted-paths.ts'
 import { ownersPaths } from './grantable-paths.ts'
@@ -23,8 +24,26 @@ export const deniedTexts = ({ task, context }: Pick<RunContext, 'task' | 'contex
   ...ownersPaths,
 ]
 
+/** Commit dates are set by other clocks. */
+const marginMs = 3_600_000
+
+/** Where files that the task may change are now, if a commit moved them since the task was made. Read once per run. */
+export const carriedFor = (runContext: RunContext): Promise<CarriedPath[]> => {
+  const { context, run, task } = runContext
+  const tip = run.baseCommit
+  if (tip === null || task.allowedPaths.length === 0) return Promise.resolve([])
+  const since = new Date(task.createdAt.getTime() - marginMs)
+  runContext.carried ??= context.ports.git
+    .renamesSince(context.repository, { tip, since })
+    .then((renames) => carriedPaths(pathRulesOf(task.allowedPaths), renames))
+    // Where contents are missing (a partial clone) renames cannot be told; the task keeps its own paths.
+    .catch(() => [])
+  return runContext.carried
+}
+
 export const effectivePaths = async (runContext: RunContext): Promise<PathRule[]> => [
   ...pathRulesOf(runContext.task.allowedPaths),
+  ...(await carriedFor(runContext)).map(({ to }) => ({ literal: to })),
   ...pathRulesOf(await liveGrantsFor(runContext.context.db, runContext.context, runContext.task, runContext.run)),
 ]
 

@@ -55,6 +55,7 @@ import { captureConcurrently, readPatch } from '../../workspace/patch.ts'
 import { compareRefs, readRefLog, readRefs } from '../../workspace/refs.ts'
 import { readCheckout, restoreIndex } from '../../workspace/checkout-state.ts'
 import { readGitTrace, traceVariables } from '../../workspace/git-trace.ts'
+import { renamesSince } from '../../workspace/renames.ts'
 import { commitsBetween, isContainedIn, mergeBase } from '../../workspace/history.ts'
 import { topOfCommit, treeOf } from '../../workspace/tree.ts'
 import { repairDependencies } from '../../workspace/repair-dependencies.ts'
@@ -111,6 +112,7 @@ const realGit = {
   changeSize,
   changesBetween,
   commitsBetween,
+  renamesSince,
   copyFiles,
   compareRefs,
   createWorkspace,

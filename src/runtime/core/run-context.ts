@@ -1,4 +1,5 @@
 /** The context of one run that this engine executes: what its phases share, and the fenced way to store its progress. */
+import type { CarriedPath } from '../../recovery/policy/carried-paths.ts'
 import type { Config, HarnessConfig } from '../../config.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { Run } from '../../domain/run.ts'
@@ -42,6 +43,8 @@ export interface RunContext {
   ports?: PortLease | undefined
   /** The paths that the agent may change, as texts for its instructions. */
   fence?: string[]
+  /** Where renames carried the task's paths; absent = not read yet. */
+  carried?: Promise<CarriedPath[]>
   /** See collected.ts. */
   collected?: ChangeList
   /** Where the agent left work beside its files (bring-stray-work.ts), and what changed in the owner's checkout meanwhile. */

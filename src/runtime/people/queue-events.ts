@@ -1,7 +1,19 @@
 /** The events about the judge's switch, links, runs that are out of time, and anomalies of the whole. */
-import { payloadText, type EventTypes } from './event-text.ts'
+import { visibleText } from '../../visible-text.ts'
+import { payloadText, type EventTypes, type Payload } from './event-text.ts'
 
 const anomaly = (meaning: string): EventTypes[string] => ({ meaning, sentence: (p) => payloadText(p, 'detail') })
+
+const named = 5
+
+const renamedText = ({ carried }: Payload): string => {
+  const all = (carried ?? []) as { from: string; to: string }[]
+  const more = all.length > named ? ` and ${all.length - named} more` : ''
+  return `${all
+    .slice(0, named)
+    .map(({ from, to }) => `${visibleText(to)}, which was ${visibleText(from)}`)
+    .join('; ')}${more}`
+}
 
 export const queueEvents: EventTypes = {
   'task.link_awaited': {
@@ -11,6 +23,10 @@ export const queueEvents: EventTypes = {
   'task.linked': {
     meaning: 'the owner of a task linked what it waited for; the task is queued',
     sentence: (p) => `${payloadText(p, 'issue')} was linked by ${payloadText(p, 'by')}; the task is queued`,
+  },
+  'task.paths_carried': {
+    meaning: 'files that a task may change were renamed since it was made; it may change them where they are now',
+    sentence: (p) => `may also change ${renamedText(p)}`,
   },
   'run.timeout': {
     meaning: 'a run without progress was ended beyond its time limit',

@@ -25,7 +25,7 @@ import { collectReview } from '../collect-review.ts'
 import { beginLoop } from '../loop/begin-loop.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
 import { changeModes } from '../../agent/change-modes.ts'
-import { effectiveMatcher, effectiveTexts } from '../../core/effective-paths.ts'
+import { carriedFor, effectiveMatcher, effectiveTexts } from '../../core/effective-paths.ts'
 import { inspectDirectory } from '../../core/folder-access.ts'
 import { missingProgram } from '../../harness/harness-choice.ts'
 import type { Files } from '../../core/files.ts'
@@ -215,6 +215,15 @@ const excludeLeftOut = async (runContext: RunContext): Promise<void> => {
   if (excluded.length > 0) await saveProgress(runContext, { verdict: { ...kept, excluded: [...known, ...excluded] } })
 }
 
+/** Says which files the task may change in other places than it names. */
+const tellCarried = async (runContext: RunContext): Promise<void> => {
+  const { context, run } = runContext
+  const carried = await carriedFor(runContext)
+  if (carried.length === 0) return
+  const of = { goalId: run.goalId, taskId: run.taskId, runId: run.id }
+  await appendEvent(context.db, { type: 'task.paths_carried', ...of, payload: { carried } })
+}
+
 /** The files of the attempt before, and for a conflict the finished work that is to be merged; with a report for the agent. */
 const layEarlierWork = async (runContext: RunContext, base: string): Promise<void> => {
   const { context, goal, paths } = runContext
@@ -276,6 +285,7 @@ export const prepare: Phase = async (runContext) => {
   if (check !== undefined) return recover(runContext, { kind: 'check', check }, { source: 'engine' })
   await layEarlierWork(runContext, base)
   await saveProgress(runContext, { baseCommit: base })
+  await tellCarried(runContext)
   const isDone = (await continueProposal(runContext)) || (await waitedForMachine(runContext))
   const isReady = isDone && !(await toldSinceLaunch(context.db, runContext.task.id))
   if (runContext.task.kind === 'loop') return beginLoop(runContext, base, isReady)
