@@ -71,11 +71,14 @@ const openPlace = async ({ root, environment, flags = {} }: EngineOptions) => {
   return openRemote({ address, stateDir, environment, timeoutMs: config.remote.timeoutSeconds * 1000 })
 }
 
-export const openLog = (stateDir: string): Logger =>
-  pino(
-    { base: { pid: process.pid } },
-    writingIn(stateDir, () => pino.destination({ dest: join(stateDir, 'engine.log'), sync: true, mkdir: true })),
+export const openLog = (stateDir: string): Logger => {
+  const file = writingIn(stateDir, () =>
+    pino.destination({ dest: join(stateDir, 'engine.log'), sync: true, mkdir: true }),
   )
+  // On a full disk a line is lost; without a listener the error would end the engine.
+  file.on('error', () => undefined)
+  return pino({ base: { pid: process.pid } }, file)
+}
 
 /** This process and the machine it runs on, as the runtime sees them. */
 const machineHere = (): NonNullable<Context['machine']> => ({

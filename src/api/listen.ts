@@ -86,14 +86,14 @@ export const startApi = async (
   const before = keepsakes.port()
   const listening = (given: number): void => {
     port = given
-    // A page proves its login only to its own port, so on another port the old logins are useless.
-    if (given !== before) parts.logins.forget()
   }
   const options = { fetch: app.fetch, maxConnections, listening }
   const server = await listenOn(options, before).catch((error: unknown) => {
     if (before === 0) throw error
     return listenOn(options, 0)
   })
+  // A page proves its login only to its own port, so on another port the old logins are useless.
+  if (port !== before) parts.logins.forget()
   keepsakes.savePort(port)
   const local = socket === undefined ? undefined : await listenAt(socket, options, peers)
   const close = (): void => {

@@ -24,6 +24,7 @@ import { createLogins } from './logins.ts'
 import { watchConnections } from './watch-connections.ts'
 import type { SinkLimits } from './sink.ts'
 import { replaceStateFile, writingIn } from './state-dir.ts'
+import { watchDisk } from './watch-disk.ts'
 import { watchStateFiles } from './watch-state-files.ts'
 
 export interface ServeOptions extends EngineOptions {
@@ -152,6 +153,7 @@ export const serve = async (options: ServeOptions): Promise<Served> => {
   warnOfOverlaps(context)
   const stopped = engine.stopped.then(() => close(running, api))
   void watchConnections(context)
+  void watchDisk(context)
   void watchStateFiles(context, { 'engine.json': address, token: readToken(context.stateDir) }, stop)
   if (options.idleExitMs !== undefined) void watchIdle(context, engine, options.idleExitMs, stop)
   return {

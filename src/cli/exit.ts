@@ -2,6 +2,7 @@
 import { CommanderError } from 'commander'
 import { AppError, errorTable, exitCodes, messageOf } from '../errors.ts'
 import { jsonError, type Io } from './io.ts'
+import { unstuckHome } from '../api/state-dir.ts'
 import { safe } from './render.ts'
 
 export const exitOfError = (error: unknown, io: Io): number => {
@@ -17,6 +18,13 @@ export const exitOfError = (error: unknown, io: Io): number => {
     return errorTable[error.code].exit
   }
   const { code, path, syscall } = error as NodeJS.ErrnoException
+  // By the system's name, or by PostgreSQL's.
+  if (code === 'ENOSPC' || code === 'EDQUOT' || code === '53100') {
+    const message = `the disk of ${unstuckHome(io.environment)} is full; free some space on it, then try again (${messageOf(error)})`
+    io.error(`unstuck: ${safe(message)}\n`)
+    jsonError(io, 'ENGINE_UNAVAILABLE', message)
+    return exitCodes.unavailable
+  }
   if (code !== undefined && path !== undefined) {
     const message = `cannot access ${path} (${code} at ${syscall}); allow this user to read and write there, then try again`
     io.error(`unstuck: ${safe(message)}\n`)

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readRegularTextSync } from '../../platform/regular-file.ts'
 import type { Health } from '../../api/contract.ts'
+import { requireRoom } from '../../api/full-disk.ts'
 import { openStateDir, writingIn } from '../../api/state-dir.ts'
 import { AppError, exitCodes, messageOf } from '../../errors.ts'
 import { isDamage } from '../../platform/damaged-file.ts'
@@ -166,6 +167,7 @@ const spawnUp = (io: Io, home: Home, logPath: string): ChildProcess => {
 
 const startEngine = async (io: Io, home: Home, say: Say): Promise<Client> => {
   say('starting the engine')
+  await requireRoom(home.stateDir)
   openStateDir(home.stateDir)
   makeRoot(home)
   const logPath = join(home.stateDir, 'up.log')

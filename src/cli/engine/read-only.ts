@@ -1,4 +1,7 @@
 /** Access for commands that only read: through the running engine, or by opening the store directly. No engine is started. */
+import { dirname } from 'node:path'
+import { requireRoom } from '../../api/full-disk.ts'
+import { giveUpReserve } from '../../platform/disk-reserve.ts'
 import { configuredDatabase } from '../../store/postgres-location.ts'
 import type { Io } from '../io.ts'
 import { createClient, type Client } from './client.ts'
@@ -14,9 +17,14 @@ export interface ReadOnlyClient {
 }
 
 const readStore = async <T>(io: Io, home: Home, work: (reading: ReadOnlyClient) => Promise<T>): Promise<T> => {
+  giveUpReserve(dirname(home.stateDir))
   const { openReader } = await import('../../api/reader.ts')
   const { environment, version } = io
-  const reader = await openReader({ ...home, environment, version })
+  const reader = await openReader({ ...home, environment, version }).catch(async (error: unknown) => {
+    // The server of the store does not start on a full disk, whatever its own words for that are.
+    await requireRoom(home.stateDir)
+    throw error
+  })
   const { isEngineGone } = reader
   try {
     return await work({ client: createClient(reader.url, reader.token, reader.send), live: false, isEngineGone })

@@ -1,11 +1,13 @@
 /** The work of `unstuck up` and `unstuck worker`: runs an engine as a child process, and restarts it after a crash or when it is blocked, at most 5 times in 15 minutes. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parsePublicUrl } from '../../api/answer-link.ts'
+import { requireRoom } from '../../api/full-disk.ts'
 import { openStateDir } from '../../api/state-dir.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import type { LoginUrl } from '../../api/contract.ts'
+import { giveUpReserve, isDiskFull } from '../../platform/disk-reserve.ts'
 import { hadStore } from '../../store/store-markers.ts'
 import { repositoryName } from '../../workspace/remote.ts'
 import type { Client } from './client.ts'
@@ -166,19 +168,38 @@ const mayRestart = (io: Io, { stateDir }: Home, crashes: number[], ending: Endin
   return restarts
 }
 
+const roomEveryMs = 2_000
+
+/** True = it ended on a full disk, and now there is room again: no restart on a full disk would help, and all of them would be used up. */
+const waitForRoom = async (io: Io, { stateDir }: Home, ending: Ending): Promise<boolean> => {
+  const home = dirname(stateDir)
+  if (!isDiskFull(home)) return false
+  io.error(
+    `unstuck: the engine ended ${howEnded(ending)}: the disk of ${home} is full; it starts again when there is room\n`,
+  )
+  while (isDiskFull(home) && !giveUpReserve(home)) {
+    if (io.signal.aborted) return true
+    await delay(roomEveryMs, undefined, { signal: io.signal }).catch(() => undefined)
+  }
+  return true
+}
+
 const superviseEngine = async (io: Io, options: UpOptions, args: string[], limits: SilenceLimits): Promise<number> => {
   const home = await homeOf(io)
   await refuseRuns(io, 'unstuck up', async () => findEngine(home))
   if ((await findEngine(home)) !== undefined) throw otherRuns(home)
+  await requireRoom(home.stateDir)
   openStateDir(home.stateDir)
   const isFirst = !hadStore(home.stateDir)
   makeRoot(home)
   const crashes: number[] = []
-  for (;;) {
+  while (!io.signal.aborted) {
     const child = startChild(io, home.repository.root, args)
     const ending = await superviseOnce(io, { home, options, child, limits, isFirst })
     if (io.signal.aborted || ending.code === 0) return exitCodes.ok
     if (ending.code !== null && permanent.has(ending.code)) return ending.code
+    if (await waitForRoom(io, home, ending)) continue
     if (!mayRestart(io, home, crashes, ending)) return exitCodes.failed
   }
+  return exitCodes.ok
 }

@@ -27,7 +27,17 @@ const changedText = ({ keys, changes }: Payload): string =>
         .join(', ')
     : listText(keys)
 
+const largestText = ({ largest }: Payload): string => {
+  const found = largest as { run: string; megabytes: number } | undefined
+  return found === undefined ? '' : `; the largest run uses ${found.megabytes} MB: unstuck explain ${found.run}`
+}
+
 export const ownerEvents: EventTypes = {
+  'disk.full': {
+    meaning: 'the disk of the state folders is full; a reserve of 32 MB was given up, on which the store lives',
+    sentence: (p) =>
+      `the disk of ${payloadText(p, 'folder')} is full, and Unstuck lives on a reserve of 32 MB: free some space, with "unstuck clean" for example${largestText(p)}`,
+  },
   'ref.moved': {
     meaning:
       'refs of the user changed while an agent ran, by an agent or in a way in which no person works; says the evidence',

@@ -1,0 +1,37 @@
+/** Watches the disk of the state folders: on a full one the store cannot be written, so the reserve is given up and the owner is told. */
+import { messageOf } from '../errors.ts'
+import { giveUpReserve, keepReserve, livesOnReserve } from '../platform/disk-reserve.ts'
+import type { Context } from '../runtime/core/context.ts'
+import { appendEvent } from '../store/event.ts'
+import { largestRun } from './full-disk.ts'
+import { unstuckHome } from './state-dir.ts'
+
+const everyMs = 2_000
+
+/** Once for each time that the disk fills up. */
+const tellOfFullDisk = async ({ db, log, stateDir }: Context, home: string): Promise<void> => {
+  const largest = await largestRun(stateDir).catch(() => undefined)
+  const payload = { folder: home, ...(largest === undefined ? {} : { largest }) }
+  log.error(payload, 'the disk is full; Unstuck lives on its reserve')
+  await appendEvent(db, { type: 'disk.full', payload })
+}
+
+export const watchDisk = async (context: Context): Promise<void> => {
+  const { clock, environment, log, stopping } = context
+  const home = unstuckHome(environment)
+  let isTold = false
+  while (!stopping.aborted) {
+    // First, because the start of an engine has other things to do.
+    await clock.wait(everyMs, stopping)
+    if (stopping.aborted) return
+    try {
+      giveUpReserve(home)
+      const isFull = livesOnReserve(home)
+      if (isFull && !isTold) await tellOfFullDisk(context, home)
+      isTold = isFull
+      keepReserve(home)
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, 'the reserve could not be kept')
+    }
+  }
+}
