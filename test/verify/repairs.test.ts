@@ -36,7 +36,12 @@ test('counts', () => assert.equal(require('./number.js'), tiny))`,
   'app/number.js': 'module.exports = 1',
   'app/known.js': `const { test } = require('node:test'); const assert = require('node:assert'); const tiny = require('tiny')
 test('was broken before', () => assert.equal(2, tiny)); test('works', () => assert.equal(1, tiny))`,
-  'package.json': '{"scripts":{"test":"node --test solid.test.js","build":"node build.js"}}',
+  'package.json': '{"workspaces":["parts/*"],"scripts":{"test":"node --test solid.test.js","build":"node build.js"}}',
+  // A package of the repository whose entry its own build makes.
+  'parts/part/package.json':
+    '{"name":"part","version":"1.0.0","main":"dist/index.js","scripts":{"build":"mkdir dist && cp source.js dist/index.js"}}',
+  'parts/part/source.js': 'module.exports = 1',
+  'parts/use.js': `process.exit(require('./part') === 1 ? 0 : 1)`,
   'solid.test.js': `const { test } = require('node:test'); const assert = require('node:assert')
 test('adds', () => assert.equal(require('./sum.js'), 2, "Cannot find module './dist/index.js'"))`,
   'sum.js': 'module.exports = 2',
@@ -122,6 +127,7 @@ const cases: Case[] = [
   },
   { name: 'builds', commands: ['node built.js'] },
   { name: 'builds-below', commands: ['cd many && node generated.js'] },
+  { name: 'builds-member', commands: ['node parts/use.js'] },
   {
     // The build works; what the check then says of the work counts.
     name: 'builds-and-fails',
@@ -304,6 +310,12 @@ describe('a check that needs what a build of the repository makes and git ignore
     expect(await placeOf('builds-below')).toBe('done')
     const verdict = await verdictOf('builds-below')
     expect(verdict?.checks.map(({ command }) => command)).toEqual(['make codegen', 'cd many && node generated.js'])
+  })
+  test('is also that of the package of the repository that lacks its output', async () => {
+    expect(await placeOf('builds-member')).toBe('done')
+    const verdict = await verdictOf('builds-member')
+    const build = 'cd parts/part && npm run build'
+    expect(verdict?.checks.map(({ command }) => command)).toEqual([build, 'node parts/use.js'])
   })
   test('and still fails if the work is wrong', async () => {
     await isAsked('builds-and-fails')

@@ -12,11 +12,6 @@ describe('the builds that a check may need', () => {
   test.each<[string, Record<string, string>, string[]]>([
     ['the build before generators', { codegen: 'x', build: 'tsc' }, ['npm run build', 'npm run codegen']],
     ['what npm itself runs last', { prepare: 'tsc', compile: 'tsc' }, ['npm run compile', 'npm run prepare']],
-    [
-      'no more than three',
-      { build: 'a', compile: 'b', bundle: 'c', codegen: 'd' },
-      [...['npm run build', 'npm run compile', 'npm run bundle']],
-    ],
     ['a generator of a tool', { 'prisma:generate': 'prisma generate' }, ['npm run prisma:generate']],
     ['none that waits for changes', { build: 'tsc -w', 'build:lib': 'rollup -c --watch' }, []],
     ['none that publishes or serves', { 'build:docs': 'a', release: 'b', start: 'c', 'build:docker': 'd' }, []],

@@ -4,8 +4,6 @@
  */
 import { shellQuoted, watches } from './replacement.ts'
 
-const mostTried = 3
-
 const builds = /^(?:build|compile|bundle|dist|build:(?:all|lib|libs|prod|production|ts|js|src|packages))$/
 const generators =
   /^(?:codegen|generate|gen|protos?|(?:codegen|generate|gen):(?!watch|docs)[\w:-]+|[\w-]+:(?:generate|codegen|gen))$/
@@ -35,7 +33,7 @@ export interface BuildSources {
   plan: readonly string[]
 }
 
-/** At most three command lines, best first. None that is a check of the plan already. */
+/** Command lines, best first. None that is a check of the plan already. */
 export const buildCommands = ({ evidence, folder, manager, scripts, targets, plan }: BuildSources): string[] => {
   const { now, base } = scripts
   const isOwners = (name: string): boolean => {
@@ -48,5 +46,5 @@ export const buildCommands = ({ evidence, folder, manager, scripts, targets, pla
     ...ranked(Object.keys(now).filter(isOwners), evidence).map(run),
     ...ranked(targets, evidence).map((name) => `make ${name}`),
   ]
-  return commands.filter((command) => !plan.includes(command)).slice(0, mostTried)
+  return commands.filter((command) => !plan.includes(command))
 }

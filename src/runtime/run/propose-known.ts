@@ -31,18 +31,15 @@ const repairOf = (
   )
 }
 
-/** Whether the owner lets the known repair of this failure run: it is proposed then. */
-export const runsKnownRepair = async (runContext: RunContext, failed: ObservedCheck): Promise<boolean> => {
+/** Whether the known repair of this failure is a build that the owner lets run: it is proposed then. */
+export const buildsByProposal = async (runContext: RunContext, failed: ObservedCheck): Promise<boolean> => {
   const { context } = runContext
   const settings = context.config().recovery
   if (settings === undefined) return false
   const diagnosis = diagnose({ kind: 'check', check: failed })
   const known = repairOf(runContext, { failed, diagnosis }, await storeNow(context.db))
-  return (
-    known?.caution === undefined &&
-    known !== undefined &&
-    decideProposal(known.proposal.recovery.command, settings, undefined).kind === 'run'
-  )
+  const command = known?.proposal.recovery.command ?? ''
+  return command.endsWith(' run build') && decideProposal(command, settings, undefined).kind === 'run'
 }
 
 /**

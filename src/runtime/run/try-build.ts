@@ -4,6 +4,7 @@
  */
 import { dirname, join } from 'node:path'
 import { buildCommands } from '../../recovery/command/build-script.ts'
+import type { WorkspacePackage } from '../../recovery/command/narrowing.ts'
 import { planCheck } from '../../recovery/command/plan-check.ts'
 import { packageScriptIn } from '../../recovery/command/package-script.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
@@ -14,18 +15,38 @@ import { nodeInstallIn, nodePrograms } from '../../recovery/proposal/known-repai
 import { hasRule, makefiles } from '../checks/check-facts.ts'
 import { runChecks } from '../checks/command-runner.ts'
 import type { JudgedReport } from '../checks/check-runner.ts'
+import { packagesIn } from '../checks/monorepo-packages.ts'
 import { manifestScripts } from '../checks/repair-facts.ts'
 import type { PlannedChecks } from '../checks/verify-contract.ts'
 import { readIfFile } from '../core/files.ts'
 import { checkedTreeOf, type RunContext } from '../core/run-context.ts'
 import { addVerificationTime, commandContext } from './repair.ts'
-import { runsKnownRepair } from './propose-known.ts'
+import { buildsByProposal } from './propose-known.ts'
 
-const lacksBuild = (check: ObservedCheck): boolean => {
-  if (check.unsupported !== undefined || check.timedOut || check.script?.exists === false) return false
-  if (absentIn(check).some(({ isFolder, asks }) => isFolder && asks)) return true
+const mostTried = 3
+const makeBuilds = ['build', 'compile', 'generate', 'codegen', 'gen', 'proto']
+
+const lacking = new Set<string>(['dependency_missing', 'corrupted_install'])
+/** Of compilers and bundlers, which take it for an error of the code. */
+const unresolved = /Cannot find module|[Ff]ailed to resolve|Can't resolve|Could not resolve/
+
+/** A package of the repository itself that the line names: no install brings what its build makes. */
+const memberIn = (evidence: string, members: readonly WorkspacePackage[]): WorkspacePackage | undefined =>
+  members.find(({ name }) => ['/', "'", '"', '`'].some((end) => evidence.includes(`${name}${end}`)))
+
+/** Undefined = it lacks nothing that a build could make. */
+const lackOf = (
+  check: ObservedCheck,
+  members: readonly WorkspacePackage[],
+): { evidence: string; member?: WorkspacePackage } | undefined => {
+  if (check.unsupported !== undefined || check.timedOut || check.script?.exists === false) return undefined
   const { command, exitCode, signal, stdout, stderr } = check
-  return classify({ command, exitCode, signal, stdout, stderr }).label === 'build_artifact_missing'
+  const { label, evidence } = classify({ command, exitCode, signal, stdout, stderr })
+  const isUnfound = lacking.has(label) || unresolved.test(evidence)
+  const member = isUnfound ? memberIn(evidence, members) : undefined
+  if (member !== undefined) return { evidence, member }
+  const isAbsent = absentIn(check).some(({ isFolder, asks }) => isFolder && asks)
+  return isAbsent || label === 'build_artifact_missing' ? { evidence } : undefined
 }
 
 const managerOf = ({ command, installs = [] }: ObservedCheck): string => {
@@ -37,37 +58,48 @@ const managerOf = ({ command, installs = [] }: ObservedCheck): string => {
   )
 }
 
+const folderOf = (manifest: string): string => (dirname(manifest) === '.' ? '' : dirname(manifest))
+
 const candidates = async (
   runContext: RunContext,
   failed: ObservedCheck,
+  { evidence, member }: { evidence: string; member?: WorkspacePackage },
   plan: readonly string[],
 ): Promise<string[]> => {
   const { context, run } = runContext
   const { files, git } = context.ports
   const root = checkedTreeOf(runContext)
   const atBase = (path: string): Promise<string | undefined> => git.textAt(context.shadow, run.baseCommit ?? '', path)
-  const manifest = failed.script?.manifest ?? 'package.json'
   const makefile = makefiles.find((name) => files.existsSync(join(root, name)))
   const rules = makefile === undefined ? undefined : readIfFile(files, join(root, makefile))
   const isOwners = makefile !== undefined && rules !== undefined && rules === (await atBase(makefile))
-  const names = ['build', 'compile', 'generate', 'codegen', 'gen', 'proto']
-  return buildCommands({
-    evidence: diagnose({ kind: 'check', check: failed }).evidence,
-    folder: dirname(manifest) === '.' ? '' : dirname(manifest),
-    manager: managerOf(failed),
-    scripts: {
+  const manager = managerOf(failed)
+  // The top knows the order in which packages need each other, so it comes before the package that lacks its output.
+  const manifests = [
+    ...(failed.script === undefined || member !== undefined ? [] : [failed.script.manifest]),
+    'package.json',
+    ...(member === undefined ? [] : [join(member.folder, 'package.json')]),
+  ]
+  const found: string[] = []
+  for (const manifest of new Set(manifests)) {
+    const scripts = {
       now: manifestScripts(readIfFile(files, join(root, manifest))),
       base: manifestScripts(await atBase(manifest)),
-    },
-    targets: isOwners ? names.filter((name) => hasRule(rules, name)) : [],
-    plan,
-  })
+    }
+    const targets = isOwners && manifest === 'package.json' ? makeBuilds.filter((name) => hasRule(rules, name)) : []
+    found.push(...buildCommands({ evidence, folder: folderOf(manifest), manager, scripts, targets, plan }))
+  }
+  return found.slice(0, mostTried)
 }
 
 /** Whether the check ran: it passed, or it judges the work now. */
-const runs = (failed: ObservedCheck | undefined, before: ObservedCheck): boolean => {
+const runs = (
+  failed: ObservedCheck | undefined,
+  before: ObservedCheck,
+  members: readonly WorkspacePackage[],
+): boolean => {
   if (failed === undefined) return true
-  if (failed.command !== before.command || lacksBuild(failed)) return false
+  if (failed.command !== before.command || lackOf(failed, members) !== undefined) return false
   return diagnose({ kind: 'check', check: failed }).category === 'test'
 }
 
@@ -80,10 +112,13 @@ export const tryBuild = async (
   const { context, goal } = runContext
   const { failed } = report
   // In place nothing is built: the folder is the user's own.
-  if (failed === undefined || goal.repoMode === 'direct' || !lacksBuild(failed)) return report
-  if (await runsKnownRepair(runContext, failed)) return report
+  if (failed === undefined || goal.repoMode === 'direct') return report
+  const members = packagesIn(context.ports.files, checkedTreeOf(runContext)) ?? []
+  const lack = lackOf(failed, members)
+  if (lack === undefined) return report
+  if (await buildsByProposal(runContext, failed)) return report
   const begun = context.clock.elapsed()
-  for (const [at, build] of (await candidates(runContext, failed, plan)).entries()) {
+  for (const [at, build] of (await candidates(runContext, failed, lack, plan)).entries()) {
     const { timeoutMs, totalMs, ...rest } = commandContext(runContext)
     const tried = await runChecks({
       ...{ ...rest, timeoutMs, totalMs: Math.max(1, totalMs - (context.clock.elapsed() - begun)) },
@@ -93,7 +128,7 @@ export const tryBuild = async (
       passed: () => undefined,
     })
     if (rest.signal.aborted) break
-    if (!runs(tried.failed, failed)) continue
+    if (!runs(tried.failed, failed, members)) continue
     addVerificationTime(runContext, begun)
     return { ...report, failed: { ...failed, build } }
   }
