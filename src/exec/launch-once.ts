@@ -84,7 +84,9 @@ const watchAgent = (
   const quiet = watchQuiet({
     ...{ clock: systemClock, limits: stallLimits(stall), usage: agent.usage, unfinished: agent.unfinishedLine },
     received: receivedBytes,
-    started: (members) => startedPrograms(members, parts.command.driver.name),
+    // What a plain command has started is its work.
+    started: (members) =>
+      parts.command.driver.name === 'command' ? [] : startedPrograms(members, parts.command.driver.name),
     // After its final event an agent lingers, which has a time limit of its own.
     isPaused: () => reading().final !== undefined,
     onQuiet: (payload) => emit({ type: 'quiet', timestamp: now(), payload }),

@@ -112,7 +112,7 @@ export interface ObservedStall {
   text: string
   /** The call that was open or was repeated. */
   call?: string
-  /** Programs that it had started before its first step and that were as silent: it may wait for one of them. */
+  /** Programs that it had started before it opened a session and that were as silent: it may wait for one of them. */
   started?: readonly string[]
   /** Git tree of the workspace when the launch ended; empty = unknown. */
   tree: string

@@ -69,7 +69,7 @@ export interface StallFacts {
   changed?: string[]
   /** The call during which the agent hung, or that it repeated. */
   call?: string
-  /** Programs that it had started before its first step, such as servers of tools. */
+  /** Programs that it had started before it opened a session, such as servers of tools. */
   started?: readonly string[]
 }
 

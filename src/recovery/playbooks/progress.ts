@@ -79,7 +79,7 @@ const stallRestart = playbook({
   title: 'Stop an agent that hangs, and restart it with a hint',
   labels: ['silence', 'stuck_after_tool_result', 'hanging_tool', 'waiting_for_person'],
   neededEvidence:
-    'no output and no processor time in the whole process tree, both for as long as `stall` allows; the CLI did not report that it is retrying. Once only, if it is silent before its first step while a program that it started runs',
+    'no output and no processor time in the whole process tree, both for as long as `stall` allows; the CLI did not report that it is retrying. Once only, if it is silent before it opens a session while a program that it started runs',
   budget: 5,
 })
 

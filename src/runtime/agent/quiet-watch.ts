@@ -212,9 +212,12 @@ export const stallDescription = (
   if (stalled === 'doom_loop') return loopOf(reading.calls, loops) ?? mostFrequentCall(reading.calls)
   const call = openCallOf(reading)
   const text = stallText(stalled, stall, { call, question })
-  // Once the agent has used a tool, what still runs was most likely started by a tool on purpose.
-  if (stalled === 'silence' && reading.toolCalls === 0 && started.length > 0)
-    return { text: `${text}, before its first step; it had started ${started.join(', ')}`, started }
+  // Once the agent has used a tool, what still runs was most likely started by a tool on purpose. With an open session it waits for
+  // its model rather than for a server of tools.
+  if (stalled === 'silence' && reading.toolCalls === 0 && started.length > 0) {
+    const named = `${text}, before its first step; it had started ${started.join(', ')}`
+    return openedIn(reading).opened === true ? { text: named } : { text: named, started }
+  }
   return { text, ...(call === undefined ? {} : { call }) }
 }
 

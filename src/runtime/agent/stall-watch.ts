@@ -38,7 +38,9 @@ export const watchStalls = (
     usage: () => ports.processes.treeUsage(runContext.run.id),
     received: ports.processes.receivedBytes,
     unfinished: () => ports.processes.unfinishedLine(dir),
-    started: (members) => ports.processes.startedPrograms(members, runContext.driver.name),
+    // What a plain command has started is its work.
+    started: (members) =>
+      runContext.driver.name === 'command' ? [] : ports.processes.startedPrograms(members, runContext.driver.name),
     onQuiet: (seen) => record(runContext, undefined, seen),
     onStall: (stall, seen) => {
       record(runContext, stall, seen)
