@@ -33,6 +33,8 @@ import { toolAccessOf } from './tool-access.ts'
 export interface EngineOptions {
   root: string
   environment: Record<string, string | undefined>
+  /** Called with credentials that a person gives while the engine runs; absent = they end with it. */
+  keepLogin?: (variables: Readonly<Record<string, string>>) => void
   flags?: Record<string, unknown>
   at?: (point: CrashPoint) => void
   /** Replaces the built-in playbooks in tests, for example to prove that a playbook without effect does not count. */
@@ -153,6 +155,7 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
       }),
       cliVersions: new Map(),
       environment,
+      ...(options.keepLogin === undefined ? {} : { keepLogin: options.keepLogin }),
       wake: signals.wake,
       stopping: signals.stopping,
       host: hostname(),

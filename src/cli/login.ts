@@ -21,7 +21,7 @@ export const loginCommand = async (io: Io, { json = false }: JsonOption): Promis
   if (taken.length > 0)
     printLine(
       io,
-      `Agents get ${taken.join(', ')} of this shell from now on. The engine keeps it in memory, until it ends.`,
+      `Agents get ${taken.join(', ')} of this shell from now on. The engine keeps it in memory, until it is stopped.`,
     )
   else
     printLine(

@@ -1,6 +1,6 @@
 /** An engine whose event loop is blocked is killed and restarted by its watchdog. */
 import { spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -23,7 +23,7 @@ afterEach(() => {
 })
 
 const bin = join(import.meta.dirname, '..', '..', 'bin', 'unstuck.js')
-const environment = { ...process.env, UNSTUCK_HOME: '' }
+const environment = { ...process.env, UNSTUCK_HOME: '', ANTHROPIC_API_KEY: undefined }
 
 /** `unstuck up` with a stand-in for the engine: its status and what it told people. */
 const up = async (program: string, readyMs = 400) => {
@@ -56,6 +56,20 @@ test('it is not started again for ever', async () => {
   const { exit, told } = await up(`process.send('ready', () => { ${stands} })`)
   expect(exit).toBe(exitCodes.failed)
   expect(told.trim().split('\n')).toHaveLength(6)
+})
+
+test('a login that a person gave it goes to the next one, which no environment shows', async () => {
+  const program = `import { existsSync, writeFileSync } from 'node:fs'
+    if (!existsSync('fell')) {
+      writeFileSync('fell', '')
+      process.send({ login: { ANTHROPIC_API_KEY: 'given' } }, () => process.exit(1))
+    } else process.on('message', ({ login }) => {
+      writeFileSync('got', JSON.stringify([login, process.argv.includes('--await-login'), process.env.ANTHROPIC_API_KEY ?? null]))
+      process.exit(0)
+    })`
+  const { exit } = await up(program, 10_000)
+  expect(exit).toBe(exitCodes.ok)
+  expect(JSON.parse(readFileSync(join(top, 'got'), 'utf8'))).toEqual([{ ANTHROPIC_API_KEY: 'given' }, true, null])
 })
 
 test('one that sends heartbeats is left alone, also when it waits longer than the limit', async () => {

@@ -1,6 +1,7 @@
 /** `unstuck engine` (hidden): runs the engine process, which `unstuck up` starts. Exits with 0 after a requested stop. */
 import { exitCodes } from '../../errors.ts'
 import { databaseOption, positiveNumber, withDatabase, type DatabaseOption, type Register } from '../command-options.ts'
+import { awaitOption } from '../engine/kept-login.ts'
 import type { Io } from '../io.ts'
 
 interface EngineOptions extends DatabaseOption {
@@ -8,6 +9,7 @@ interface EngineOptions extends DatabaseOption {
   roles?: string[]
   publicUrl?: string
   allowHiddenCallers?: boolean
+  awaitLogin?: boolean
 }
 
 const run = async (io: Io, options: EngineOptions, ready: () => void): Promise<number> => {
@@ -15,12 +17,15 @@ const run = async (io: Io, options: EngineOptions, ready: () => void): Promise<n
   const roles = options.roles === undefined ? engineRoles : engineRoles.filter((role) => options.roles?.includes(role))
   const { refuseRuns } = await import('../person-here.ts')
   await refuseRuns(io, 'unstuck engine')
+  const { awaitLogin, handOverLogin } = await import('../engine/kept-login.ts')
+  if (options.awaitLogin === true) Object.assign(io.environment, await awaitLogin())
   const { serve } = await import('../../api/serve.ts')
   const { parsePublicUrl } = await import('../../api/answer-link.ts')
   const served = await serve({
     root: io.cwd,
     environment: io.environment,
     version: io.version,
+    keepLogin: handOverLogin,
     roles,
     ...(options.publicUrl === undefined ? {} : { publicUrl: parsePublicUrl(options.publicUrl) }),
     ...(options.allowHiddenCallers === true ? { allowHiddenCallers: true } : {}),
@@ -49,6 +54,7 @@ export const register: Register = (program, act) => {
     .option('--idle-exit <seconds>', 'exit after this many seconds without work', positiveNumber)
     .option('--roles <list>', 'control, executor', (text: string) => text.split(','))
     .option('--public-url <url>', 'where a proxy passes /answer/ to this engine')
+    .option(awaitOption, 'wait for the credentials that the engine before this one had')
     .option('--allow-hidden-callers', 'callers over TCP need not be found')
     .option(...databaseOption)
     .action((options: EngineOptions) => act((io) => engine(withDatabase(io, options), options)))

@@ -14,6 +14,7 @@ import type { Client } from './client.ts'
 import { engineIdentity, findEngine } from './connect.ts'
 import { tellOfLeftBranches } from './goal-branches.ts'
 import { makeRoot, homeOf, type Home } from './home.ts'
+import { keepLogins } from './kept-login.ts'
 import { killWhenSilent, silenceLimits, type SilenceLimits } from './watchdog.ts'
 import { printLine, type Io } from '../io.ts'
 import { refuseRuns } from '../person-here.ts'
@@ -193,8 +194,10 @@ const superviseEngine = async (io: Io, options: UpOptions, args: string[], limit
   const isFirst = !hadStore(home.stateDir)
   makeRoot(home)
   const crashes: number[] = []
+  const logins = keepLogins()
   while (!io.signal.aborted) {
-    const child = startChild(io, home.repository.root, args)
+    const child = startChild(io, home.repository.root, [...args, ...logins.args()])
+    logins.follow(child)
     const ending = await superviseOnce(io, { home, options, child, limits, isFirst })
     if (io.signal.aborted || ending.code === 0) return exitCodes.ok
     if (ending.code !== null && permanent.has(ending.code)) return ending.code

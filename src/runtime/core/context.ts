@@ -113,6 +113,8 @@ export interface Context {
   cliVersions: Map<string, Promise<string>>
   /** Environment of the user who started the engine. Reduced to an allow list before a process gets it. */
   environment: Record<string, string | undefined>
+  /** Keeps credentials that a person gave beyond this process. */
+  keepLogin?: (variables: Readonly<Record<string, string>>) => void
   /** Wakes the engine's loop, so that a change is handled at once instead of at the next poll. */
   wake(): void
   /** Aborted when the engine shuts down: agents continue under their shims, and nothing is written any more. */

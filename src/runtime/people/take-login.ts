@@ -1,6 +1,6 @@
 /**
  * New credentials of the person for the agents of this engine, which read the environment that the engine started with. They are kept in
- * memory only. Tasks that stopped because a CLI could not log in are tried again: also where the person logged in by a file.
+ * memory only, also by the process that restarts this engine after a crash. Tasks that stopped because a CLI could not log in are tried again: also where the person logged in by a file.
  */
 import { AppError } from '../../errors.ts'
 import { loginVariables } from '../../harness/drivers.ts'
@@ -31,6 +31,7 @@ export const takeLogin = async (
     )
   const taken = Object.keys(variables).filter((name) => context.environment[name] !== variables[name])
   for (const name of taken) context.environment[name] = variables[name]
+  if (taken.length > 0) context.keepLogin?.(variables)
   const retried: string[] = []
   for (const { taskId, runId } of await listEscalations(context.db, { pendingOnly: true })) {
     const run = taskId === null || runId === null ? undefined : await getRun(context.db, runId)
