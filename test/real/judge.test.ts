@@ -90,7 +90,7 @@ test('Codex objects to the work of Claude, which corrects it, and approves the c
     new RegExp(`review \\(llm\\): changes requested, .*: answer\\.js:1: ${what} .*\\(codex, [\\d,]+ tokens\\)`),
   )
   expect(story).toMatch(
-    /task 2 "\[AutoFix\] PR #1: Write the answer" was made to correct the work\n.*task 2 corrected the work, and it was merged/,
+    /task 2 "Correct: Write the answer" was made to correct the work\n.*task 2 corrected the work, and it was merged/,
   )
   expect(corrected).toMatch(
     /review \(llm\): approved, the reviewer found no error[^]*the work was merged as [0-9a-f]{12}/,

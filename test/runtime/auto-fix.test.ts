@@ -83,7 +83,7 @@ it('ends with the task that corrects it, and what depends on it follows', async 
   expect(waiting).toMatchObject({ status: 'blocked(needs_rework)', retry: null })
   const facts = { task: waiting, goal: (await getGoal(store.db, goal))!, tasks, runs: [], merges: [], escalations: [] }
   expect(waitingOn(facts)?.text).toMatch(
-    /^its work could not land yet \(.+\); task 3 "\[AutoFix-Conflict\] PR #1: Task 1" corrects it$/,
+    /^its work could not land yet \(.+\); task 3 "Solve the conflict of: Task 1" corrects it$/,
   )
   // The rework table leaves it alone meanwhile.
   await opened.pass()

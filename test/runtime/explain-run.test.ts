@@ -115,7 +115,7 @@ const runContextOf = async (given: { task: Task; config: object; mode: RecoveryM
     pathPolicy: () => ({ ...defaultPolicyRecovery, mode: given.mode }),
     ports: { git },
   }
-  const run = { id: 'r-later', verdict: null }
+  const run = { id: 'r-later', verdict: null, baseCommit: null }
   return { context, goal: await goal(db, 'g'), task: given.task, run } as unknown as RunContext
 }
 
