@@ -8,7 +8,7 @@ import { connectToExisting } from './engine/connect-to-change.ts'
 import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { userName } from './user-name.ts'
-import { readableTitle } from '../task-title.ts'
+import { readableTitle } from '../domain/task-title.ts'
 
 /** The route for an id: goals are g-…, tasks t-…; throws USAGE for anything else. */
 const kindOf = (id: string): 'goals' | 'tasks' => {

@@ -2,7 +2,7 @@
 import { questionTopic, type InboxQuestion, type InboxView } from '../api/contract.ts'
 import { safe, wordsOf, type Paint } from './render.ts'
 import { cutToWidth } from './width.ts'
-import { readableTitle } from '../task-title.ts'
+import { readableTitle } from '../domain/task-title.ts'
 
 const longestLine = 300
 

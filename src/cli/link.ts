@@ -6,7 +6,7 @@ import { connectToExisting } from './engine/connect-to-change.ts'
 import { printJson, printLine, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { userName } from './user-name.ts'
-import { readableTitle } from '../task-title.ts'
+import { readableTitle } from '../domain/task-title.ts'
 
 export interface LinkOptions extends JsonOption {
   wait?: string

@@ -9,7 +9,7 @@ import { failuresText } from '../domain/preexisting-failures.ts'
 import { durationText, localTimes, timeText, whenText } from './times.ts'
 import { visibleText } from '../visible-text.ts'
 import { cutToWidth } from './width.ts'
-import { readableTitle } from '../task-title.ts'
+import { readableTitle } from '../domain/task-title.ts'
 
 export interface Paint {
   bold(text: string): string

@@ -6,7 +6,7 @@ import { connectToExisting } from './engine/connect-to-change.ts'
 import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { userName } from './user-name.ts'
-import { readableTitle } from '../task-title.ts'
+import { readableTitle } from '../domain/task-title.ts'
 
 const post = async (io: Io, id: string, verb: string): Promise<Task> => {
   if (!/^t-[a-z0-9]+$/.test(id))

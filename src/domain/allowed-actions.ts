@@ -4,7 +4,7 @@
  */
 import { offersChoice, type Escalation } from './escalation.ts'
 import type { Flow } from './flow.ts'
-import { goalEnded, goalFlow, isLanding, waitsForBranch, type Goal } from './goal.ts'
+import { goalEnded, goalFlow, isLanding, isOnItsWay, isToLand, waitsForBranch, type Goal } from './goal.ts'
 import type { MergeEntry } from './merge.ts'
 import { waitsForAutoFix } from './rework.ts'
 import { taskEnded, taskFlow, type Task } from './task.ts'
@@ -81,7 +81,9 @@ const isRetriedWithGoal = (task: Task): boolean =>
 
 const goalRules: Record<GoalAction, (goal: Goal, tasks: readonly Task[]) => boolean> = {
   // A goal that is landing accepts the command again, without effect.
-  land: (goal) => goal.state === 'ready' && goal.targetBranch !== null && !isLanding(goal),
+  land: (goal, tasks) =>
+    goal.targetBranch !== null &&
+    (goal.state === 'ready' ? !isLanding(goal) : isOnItsWay(goal, tasks) && !isToLand(goal)),
   resume: ({ state }) => personMay(goalFlow, state, 'resumed'),
   pause: ({ state }) => personMay(goalFlow, state, 'paused'),
   retry: (goal, tasks) => goal.state !== 'cancelled' && (tasks.some(isRetriedWithGoal) || waitsForBranch(goal)),

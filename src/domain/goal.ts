@@ -3,6 +3,7 @@ import { fromEach, type Flow } from './flow.ts'
 import type { Limits, Spend } from './budget.ts'
 import type { Grant } from './escalation.ts'
 import type { JudgeMode } from './judgement.ts'
+import type { Task } from './task.ts'
 
 export const goalStates = [
   'planning',
@@ -185,6 +186,21 @@ export const isLanding = (goal: Pick<Goal, 'state' | 'autoMerge' | 'landing' | '
   isToLand(goal) &&
   goal.landing.refused === null &&
   goal.landing.broken === null
+
+/** Whether all its work is done and only has to be rebased onto the tip of its target, or checked there, before the goal is ready again. */
+export const isOnItsWay = (
+  { state, landing }: Pick<Goal, 'state' | 'landing'>,
+  tasks: readonly Pick<Task, 'status' | 'supersededBy'>[],
+): boolean => {
+  const work = tasks.filter(({ supersededBy }) => supersededBy === null)
+  return (
+    state === 'active' &&
+    landing.broken === null &&
+    (landing.outdated || landing.unverified) &&
+    work.length > 0 &&
+    work.every(({ status }) => status === 'done')
+  )
+}
 
 /** Whether the goal branch cannot be restored without a decision of a person. */
 export const waitsForBranch = ({ landing: { broken } }: Pick<Goal, 'landing'>): boolean =>

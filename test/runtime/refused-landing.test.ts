@@ -7,7 +7,7 @@ import { landGoal } from '../../src/runtime/people/ask-landing.ts'
 import { resumeGoals, retryGoal } from '../../src/runtime/people/commands.ts'
 import { sql } from '../../src/store/db.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
-import { storeNow } from '../../src/store/event.ts'
+import { readEvents, storeNow } from '../../src/store/event.ts'
 import { getGoal, progressGoal } from '../../src/store/goal.ts'
 import { openTestStore, type Store } from './store.ts'
 
@@ -108,7 +108,7 @@ describe('one whose sent-back work does not go off its branch', () => {
   })
 })
 
-it('a landing is refused with the number of open tasks, or because the finished goal goes to a newer base', async () => {
+it('a landing is refused with the number of open tasks, and kept where the finished goal goes to a newer base', async () => {
   const { goal } = await store.goal()
   await expect(landGoal(context, goal.id)).rejects.toMatchObject({
     code: 'ILLEGAL',
@@ -116,5 +116,9 @@ it('a landing is refused with the number of open tasks, or because the finished 
   })
   await store.db.query(sql`update task set state = 'done' where goal_id = ${goal.id}`)
   await store.db.query(sql`update goal set target_branch = 'main' where id = ${goal.id}`)
-  await expect(landGoal(context, goal.id)).rejects.toMatchObject({ message: expect.stringContaining('newer base') })
+  await expect(landGoal(context, goal.id)).rejects.toMatchObject({ code: 'ILLEGAL' })
+  await store.db.transaction((tx) => progressGoal(tx, goal.id, { landing: { unverified: true } }))
+  expect((await landGoal(context, goal.id)).landing.asked).toBe(true)
+  const events = await readEvents(store.db, { after: 0, goalId: goal.id, limit: 100 })
+  expect(events.find(({ type }) => type === 'goal.landing_asked')?.payload).toMatchObject({ comesLater: true })
 })

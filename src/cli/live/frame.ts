@@ -8,7 +8,7 @@ import { safe, type Paint } from '../render.ts'
 import { whenText } from '../times.ts'
 import { elapsedText } from './elapsed.ts'
 import { cutToWidth, cutPainted, widthOf } from '../width.ts'
-import { readableTitle } from '../../task-title.ts'
+import { readableTitle } from '../../domain/task-title.ts'
 
 export interface LiveView {
   goal: GoalView

@@ -1,5 +1,5 @@
 /** A person has a goal land: `unstuck land`. */
-import type { Goal } from '../../domain/goal.ts'
+import { isOnItsWay, type Goal } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
@@ -29,7 +29,7 @@ const notReadyText = (goal: Goal, tasks: readonly Task[]): string => {
   const open = work.filter(({ status }) => status !== 'done').length
   const state = goal.state.replaceAll('_', ' ')
   if (goal.state === 'active' && work.length > 0 && open === 0)
-    return `goal ${goal.id} is on its way to a newer base; it can land when its checks pass there, which "unstuck status" shows`
+    return `goal ${goal.id} is about to be ready; "unstuck status" shows when it can land`
   if (!unfinished.has(goal.state) || open === 0)
     return `goal ${goal.id} is ${state}, and only a goal whose tasks are all done can land; "unstuck status" shows what it waits for`
   const look = goal.state === 'awaiting_human' ? '"unstuck inbox" has your questions' : '"unstuck status" shows why'
@@ -66,8 +66,8 @@ const intoBranch = async ({ ports, repository }: Context, goal: Goal, branch: st
 }
 
 /**
- * Requests the landing of a ready goal, also if `autoMerge` is off; with `done`, of what is done of an unfinished one. The engine lands it
- * and stores the result with the goal.
+ * Requests the landing of a ready goal, also if `autoMerge` is off, or of one that is ready when its checks have passed on a newer base; with
+ * `done`, of what is done of an unfinished one. The engine lands it and stores the result with the goal.
  */
 export const landGoal = async (
   context: Context,
@@ -80,7 +80,9 @@ export const landGoal = async (
   await context.db.transaction(async (tx) => {
     const goal = await goalNamed(tx, id)
     if (goal.state === 'done') return
-    await requireLandable(tx, goal, done)
+    // The order is kept, and carried out when the checks have passed on the newer base.
+    const comesLater = !done && chosen === undefined && isOnItsWay(goal, await listTasks(tx, id))
+    if (!comesLater) await requireLandable(tx, goal, done)
     const branch = chosen ?? goal.targetBranch
     if (branch === null)
       throw new AppError(
@@ -93,6 +95,7 @@ export const landGoal = async (
         ...{ ...target, reason: landCommand({ ...goal, ...target }) },
         landing: { asked: true, tries: 0, refused: null },
       })
+    else if (comesLater) await progressGoal(tx, id, { landing: { asked: true, refused: null } })
     else {
       const endedAs = formerEnd(goal)
       if (endedAs !== undefined)
@@ -100,7 +103,7 @@ export const landGoal = async (
       const before = endedAs === undefined ? {} : { endedAs }
       await progressGoal(tx, id, { ...target, landing: { part: true, refused: null, ...before } })
     }
-    await appendEvent(tx, { type: 'goal.landing_asked', goalId: id, payload: { branch } })
+    await appendEvent(tx, { type: 'goal.landing_asked', goalId: id, payload: { branch, comesLater } })
   })
   context.wake()
   return goalNamed(context.db, id)

@@ -1,5 +1,5 @@
 /** How values in the payload of an event become words. Pure. */
-import { readableTitle } from '../../task-title.ts'
+import { readableTitle } from '../../domain/task-title.ts'
 
 export type Payload = Record<string, unknown>
 

@@ -65,8 +65,10 @@ export const goalEvents: EventTypes = {
     sentence: (p) => `verified again on the newer base: ${p.passed === true ? 'passed' : 'failed'}`,
   },
   'goal.landing_asked': {
-    meaning: 'a person requested the landing of a ready goal',
-    sentence: (p) => `a person requested the landing on ${payloadText(p, 'branch')}`,
+    meaning:
+      'a person requested the landing of a ready goal, or of one whose work is verified on a newer base first (`comesLater`)',
+    sentence: (p) =>
+      `a person requested the landing on ${payloadText(p, 'branch')}${p.comesLater === true ? '; it lands when it is verified on the newer base' : ''}`,
   },
   'goal.part_landed': {
     meaning: "what is done of an unfinished goal is on the user's branch",

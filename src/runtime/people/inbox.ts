@@ -15,7 +15,7 @@ import {
   type AskedTask,
 } from '../../store/question-context.ts'
 import { shownProposal } from './shown-proposal.ts'
-import { readableTitle } from '../../task-title.ts'
+import { readableTitle } from '../../domain/task-title.ts'
 
 interface Known {
   goals: ReadonlyMap<string, AskedGoal>

@@ -15,7 +15,7 @@ import { retryNumber, taskEnded, type Lane, type Task } from '../../domain/task.
 import { continuationOf, correctionText, endText } from './rework-wait.ts'
 import { waitEnd, type Recovery } from '../../store/recovery.ts'
 import { judgementWait, judgeOffWait } from './judgement-wait.ts'
-import { abridged as shown, readableTitle } from '../../task-title.ts'
+import { abridged as shown, readableTitle } from '../../domain/task-title.ts'
 
 export interface TaskFacts {
   task: Task

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { conflictTitle } from './runtime/landing/conflict-auto-fix.ts'
-import { autoFixTitle } from './recovery/review/objection.ts'
+import { conflictTitle } from '../runtime/landing/conflict-auto-fix.ts'
+import { autoFixTitle } from '../recovery/review/objection.ts'
 import { readableTitle } from './task-title.ts'
 
 it('names what a follow-up task is for, and leaves other titles as they are', () => {
