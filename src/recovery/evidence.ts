@@ -79,8 +79,8 @@ export interface ObservedCheck {
   ranNothing?: string
   /** Installs for the folder in which the command failed; none where the run has no clone of its own. */
   installs?: Install[]
-  /** A command of the repository after which the check ran, seen in the clone of the checks. */
-  build?: string
+  /** A command of the repository after which the check ran, seen in the clone of the checks. `install`: what that command needed itself. */
+  build?: { command: string; install?: Install }
   /** How an install for it ended that the work's own manifest and lockfile make impossible. */
   refusedInstall?: string
   /** What the probes measured right after the failure. */

@@ -52,8 +52,8 @@ export type Action =
   | { type: 'drop_command'; name: 'DROP_COMMAND'; command: string; rest?: string }
   /** Another command runs instead, and the verdict says so. */
   | { type: 'replace_command'; name: 'REPLACE_COMMAND' | 'NARROW_COMMAND'; command: string; by: string }
-  /** The same checks run in this order, with `build` added. */
-  | { type: 'reorder'; name: 'REORDER_COMMANDS'; command: string; order: string[]; build?: string }
+  /** The same checks run in this order, with `build` added after its install. */
+  | { type: 'reorder'; name: 'REORDER_COMMANDS'; command: string; order: string[]; build?: string; install?: Install }
   /** Runs a package manager's own install in the clone, then the check again. */
   | { type: 'install'; name: 'INSTALL_DEPENDENCIES'; command: string; install: Install }
   /**

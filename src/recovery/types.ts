@@ -138,6 +138,8 @@ export interface SequenceFacts extends CheckFacts {
   order?: string[]
   /** The command of that order that is no check yet: the build that was seen to make this one run. */
   build?: string
+  /** The packages that this build needs. */
+  install?: Install
 }
 
 type InstallLabel = 'corrupted_install' | 'dependency_version_conflict'

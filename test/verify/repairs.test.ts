@@ -70,6 +70,10 @@ test('adds', () => assert.equal(require('./sum.js'), 2, "Cannot find module './d
     ]),
   ),
   'many/packages/a/one.js': 'module.exports = 1',
+  // Its build needs the packages that a plain clone lacks.
+  ...packageOf('made/', { scripts: { build: 'node build.js' } }),
+  'made/build.js': `const fs = require('node:fs'); fs.mkdirSync('dist', { recursive: true }); fs.writeFileSync('dist/index.js', 'module.exports = ' + require('tiny'))`,
+  'made/use.js': `process.exit(require('./dist/index.js') === 1 ? 0 : 1)`,
   // Its lockfile knows nothing of what its manifest asks for.
   'stale/package.json': '{"name":"stale","version":"1.0.0","dependencies":{"tiny":"file:../app/dep"}}',
   'stale/package-lock.json':
@@ -127,6 +131,7 @@ const cases: Case[] = [
   },
   { name: 'builds', commands: ['node built.js'] },
   { name: 'builds-below', commands: ['cd many && node generated.js'] },
+  { name: 'builds-with-packages', commands: ['cd made && node use.js'] },
   { name: 'builds-member', commands: ['node parts/use.js'] },
   {
     // The build works; what the check then says of the work counts.
@@ -316,6 +321,16 @@ describe('a check that needs what a build of the repository makes and git ignore
     const verdict = await verdictOf('builds-member')
     const build = 'cd parts/part && npm run build'
     expect(verdict?.checks.map(({ command }) => command)).toEqual([build, 'node parts/use.js'])
+  })
+  test('and is installed for, where the build itself lacks packages', async () => {
+    expect(await placeOf('builds-with-packages')).toBe('done')
+    const verdict = await verdictOf('builds-with-packages')
+    expect(verdict?.checks.map(({ command }) => command)).toEqual([
+      'cd made && npm run build',
+      'cd made && node use.js',
+    ])
+    expect(verdict?.installed).toMatchObject([{ manager: 'npm', folder: 'made' }])
+    expect(await repairs('builds-with-packages')).toHaveLength(1)
   })
   test('and still fails if the work is wrong', async () => {
     await isAsked('builds-and-fails')

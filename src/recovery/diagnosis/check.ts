@@ -101,8 +101,7 @@ const installOf = (check: ObservedCheck, evidence: string): { install?: Install 
   return install === undefined ? {} : { install }
 }
 
-const orderOf = ({ plan = [], command, build }: ObservedCheck): { order?: string[]; build?: string } => {
-  if (build !== undefined) return { order: builtFirst(plan, command, build), build }
+const orderOf = ({ plan = [], command }: ObservedCheck): { order?: string[] } => {
   const order = reordered(plan, plan.indexOf(command))
   return order === undefined ? {} : { order }
 }
@@ -218,14 +217,21 @@ const withoutFiles = (check: ObservedCheck, found: Classification): CheckDiagnos
 }
 
 /** A build of the repository was seen to make the check run. */
-const unbuilt = (check: ObservedCheck, { evidence }: Classification): CheckDiagnosis => ({
+const unbuilt = (
+  check: ObservedCheck,
+  { evidence }: Classification,
+  { command: build, install }: NonNullable<ObservedCheck['build']>,
+): CheckDiagnosis => ({
   ...verification,
   label: 'sequence_issue',
   failureCode: labels.sequence_issue.code,
   category: 'setup',
   retryable: false,
-  evidence: `${failureText(check, evidence)}; it runs after ${check.build}`,
-  facts: { ...factsOf(check), ...orderOf(check) },
+  evidence: `${failureText(check, evidence)}; it runs after ${build}`,
+  facts: {
+    ...{ ...factsOf(check), build, order: builtFirst(check.plan ?? [], check.command, build) },
+    ...(install === undefined ? {} : { install }),
+  },
 })
 
 /** Diagnoses by the output. Without a named cause the result is a plain failed check. */
@@ -233,7 +239,7 @@ const readOutput = (check: ObservedCheck): CheckDiagnosis => {
   const { command, exitCode, signal, stdout, stderr, plan = [] } = check
   const found = classify({ command, exitCode, signal, stdout, stderr, plan, planIndex: plan.indexOf(command) })
   const { label } = found
-  if (check.build !== undefined) return unbuilt(check, found)
+  if (check.build !== undefined) return unbuilt(check, found, check.build)
   if (label === 'no_test_files') return ranNoTest(check, found.evidence)
   const lacking = withoutFiles(check, found)
   if (lacking !== undefined) return lacking

@@ -33,10 +33,14 @@ const sequenceReorder = playbook({
   neededEvidence:
     'a check that lacks the output of a build, which another check of the plan produces later or removed earlier, or after which it was seen to run: a package script or make target of the base commit, tried in the clone. The same checks run, in another order or after that build',
   example: { ...exampleCheck, order: [] },
-  plan: ({ facts: { command, order, build } }) =>
+  plan: ({ facts: { command, order, build, install } }) =>
     order === undefined
       ? undefined
-      : { type: 'reorder', name: 'REORDER_COMMANDS', command, order, ...(build === undefined ? {} : { build }) },
+      : {
+          ...{ type: 'reorder', name: 'REORDER_COMMANDS', command, order },
+          ...(build === undefined ? {} : { build }),
+          ...(install === undefined ? {} : { install }),
+        },
   postCondition: (action) => ({ type: 'check_runs', command: action.type === 'reorder' ? action.command : '' }),
   budget: 3,
 })

@@ -103,10 +103,17 @@ const changes: Changes = {
     const kept = keptVerdict(run.verdict)
     return { verdict: { ...kept, installed: [...(kept.installed ?? []), install] } }
   },
-  reorder: ({ task, run }, action) => ({
-    verdict: { ...keptVerdict(run.verdict), order: action.order },
-    commands: reorderedBy(task.commands, action),
-  }),
+  reorder: ({ task, run }, action) => {
+    const kept = keptVerdict(run.verdict)
+    const { order, install } = action
+    return {
+      verdict: {
+        ...{ ...kept, order },
+        ...(install === undefined ? {} : { installed: [...(kept.installed ?? []), install] }),
+      },
+      commands: reorderedBy(task.commands, action),
+    }
+  },
   drop_command: (runContext, { command, rest }, reason) =>
     withoutCheck(runContext, { command, reason, ...(rest === undefined ? {} : { by: rest }) }),
   replace_command: (runContext, { command, by }, reason) => withoutCheck(runContext, { command, reason, by }),

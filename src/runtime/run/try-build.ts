@@ -11,7 +11,9 @@ import { diagnose } from '../../recovery/diagnosis.ts'
 import { classify } from '../../recovery/diagnosis/classify.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { absentIn } from '../../recovery/probe.ts'
+import type { AnyFacts } from '../../recovery/types.ts'
 import { nodeInstallIn, nodePrograms } from '../../recovery/proposal/known-repairs.ts'
+import { carryOutInstall } from '../checks/install.ts'
 import { hasRule, makefiles } from '../checks/check-facts.ts'
 import { runChecks } from '../checks/command-runner.ts'
 import type { JudgedReport } from '../checks/check-runner.ts'
@@ -19,7 +21,7 @@ import { packagesIn } from '../checks/monorepo-packages.ts'
 import { manifestScripts } from '../checks/repair-facts.ts'
 import type { PlannedChecks } from '../checks/verify-contract.ts'
 import { readIfFile } from '../core/files.ts'
-import { checkedTreeOf, type RunContext } from '../core/run-context.ts'
+import { checkedTreeOf, stopSignal, type RunContext } from '../core/run-context.ts'
 import { addVerificationTime, commandContext } from './repair.ts'
 import { buildsByProposal } from './propose-known.ts'
 
@@ -75,8 +77,9 @@ const candidates = async (
   const isOwners = makefile !== undefined && rules !== undefined && rules === (await atBase(makefile))
   const manager = managerOf(failed)
   // The top knows the order in which packages need each other, so it comes before the package that lacks its output.
+  const own = failed.script?.manifest ?? failed.installs?.map(({ folder }) => join(folder, 'package.json'))[0]
   const manifests = [
-    ...(failed.script === undefined || member !== undefined ? [] : [failed.script.manifest]),
+    ...(own === undefined || member !== undefined ? [] : [own]),
     'package.json',
     ...(member === undefined ? [] : [join(member.folder, 'package.json')]),
   ]
@@ -103,6 +106,45 @@ const runs = (
   return diagnose({ kind: 'check', check: failed }).category === 'test'
 }
 
+interface Trial {
+  build: string
+  failed: ObservedCheck
+  members: readonly WorkspacePackage[]
+  folder: string
+  /** When the trials began. */
+  begun: number
+}
+
+/** Runs the build and the check after it; once more after the install that the build needs. Undefined = the check cannot run then either. */
+const tryOne = async (
+  runContext: RunContext,
+  { build, failed, members, folder, begun }: Trial,
+): Promise<ObservedCheck['build']> => {
+  const { context, paths } = runContext
+  const common = () => {
+    const all = commandContext(runContext)
+    return { ...all, totalMs: Math.max(1, all.totalMs - (context.clock.elapsed() - begun)) }
+  }
+  const run = async (part: string): Promise<ObservedCheck | undefined> => {
+    const tried = await runChecks({
+      ...common(),
+      commands: [build, failed.command],
+      source: () => failed.source,
+      folder: (number) => join(paths.root, folder, `${part}-${number}`),
+      passed: () => undefined,
+    })
+    return tried.failed
+  }
+  const first = await run('first')
+  if (runs(first, failed, members)) return { command: build }
+  if (first?.command !== build) return undefined
+  const { install }: AnyFacts = diagnose({ kind: 'check', check: first }).facts
+  if (install === undefined) return undefined
+  const request = { ...common(), folder: (number: number) => join(paths.root, folder, `install-${number}`) }
+  if (!(await carryOutInstall(request, install)).ok) return undefined
+  return runs(await run('again'), failed, members) ? { command: build, install } : undefined
+}
+
 /** The report, whose failure names the build that makes the check run (`ObservedCheck.build`), if one does. */
 export const tryBuild = async (
   runContext: RunContext,
@@ -119,18 +161,11 @@ export const tryBuild = async (
   if (await buildsByProposal(runContext, failed)) return report
   const begun = context.clock.elapsed()
   for (const [at, build] of (await candidates(runContext, failed, lack, plan)).entries()) {
-    const { timeoutMs, totalMs, ...rest } = commandContext(runContext)
-    const tried = await runChecks({
-      ...{ ...rest, timeoutMs, totalMs: Math.max(1, totalMs - (context.clock.elapsed() - begun)) },
-      commands: [build, failed.command],
-      source: () => failed.source,
-      folder: (number) => join(runContext.paths.root, 'builds', `${at + 1}-${number}`),
-      passed: () => undefined,
-    })
-    if (rest.signal.aborted) break
-    if (!runs(tried.failed, failed, members)) continue
+    const found = await tryOne(runContext, { build, failed, members, folder: `builds/${at + 1}`, begun })
+    if (stopSignal(runContext).aborted) break
+    if (found === undefined) continue
     addVerificationTime(runContext, begun)
-    return { ...report, failed: { ...failed, build } }
+    return { ...report, failed: { ...failed, build: found } }
   }
   addVerificationTime(runContext, begun)
   return report
