@@ -72,9 +72,8 @@ const askPerson = async (tx: Queryable, landing: MergeAttempt, diagnosis: Diagno
  * starts.
  */
 const takeOut = async (tx: Queryable, { goal, entry }: MergeAttempt, detail: string): Promise<void> => {
-  // An order to land was given for the work as it was.
   if (entry.state === 'merged')
-    await progressGoal(tx, goal.id, { landing: { asked: false, outdated: true, sentBack: true, tries: 0 } })
+    await progressGoal(tx, goal.id, { landing: { outdated: true, sentBack: true, tries: 0 } })
   else mustSucceed(await moveMerge(tx, entry, 'failed', { detail }))
 }
 
