@@ -8,7 +8,7 @@ import { readRegularTextSync } from '../platform/regular-file.ts'
 import { shellQuoted } from '../recovery/command/replacement.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { makeFolder } from '../platform/make-folder.ts'
-import { writeRemedy } from '../platform/write-fault.ts'
+import { isFullDisk, writeRemedy } from '../platform/write-fault.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -29,9 +29,8 @@ export const writingIn = <T>(stateDir: string, write: () => T): T => {
   } catch (error) {
     const remedy = writeRemedy(error)
     if (remedy === undefined) throw error
-    const isFull = ['ENOSPC', 'EDQUOT'].includes(String((error as NodeJS.ErrnoException).code))
     throw new AppError(
-      isFull ? 'ENGINE_UNAVAILABLE' : 'PERMISSION',
+      isFullDisk(error) ? 'ENGINE_UNAVAILABLE' : 'PERMISSION',
       `nothing can be written to the state folder ${stateDir}: ${remedy} (${messageOf(error)})`,
       { cause: error },
     )

@@ -1,4 +1,4 @@
-/** Watches the disk of the state folders: on a full one the store cannot be written, so the reserve is given up and the owner is told. */
+/** Watches the disk that holds the state folders. When it fills up, deletes the reserve and records an event for the owner. */
 import { messageOf } from '../errors.ts'
 import { giveUpReserve, keepReserve, livesOnReserve } from '../platform/disk-reserve.ts'
 import type { Context } from '../runtime/core/context.ts'
@@ -20,6 +20,7 @@ export const watchDisk = async (context: Context): Promise<void> => {
   const { clock, environment, log, stopping } = context
   const home = unstuckHome(environment)
   let isTold = false
+  let mayKeep = true
   while (!stopping.aborted) {
     // First, because the start of an engine has other things to do.
     await clock.wait(everyMs, stopping)
@@ -29,9 +30,15 @@ export const watchDisk = async (context: Context): Promise<void> => {
       const isFull = livesOnReserve(home)
       if (isFull && !isTold) await tellOfFullDisk(context, home)
       isTold = isFull
-      keepReserve(home)
     } catch (error) {
-      log.warn({ error: messageOf(error) }, 'the reserve could not be kept')
+      log.warn({ error: messageOf(error) }, 'the full disk could not be reported')
+    }
+    try {
+      if (mayKeep) keepReserve(home)
+    } catch (error) {
+      // As under a quota, where each attempt would use what is left of it.
+      mayKeep = false
+      log.warn({ error: messageOf(error) }, 'no room could be set aside on the disk')
     }
   }
 }

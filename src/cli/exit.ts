@@ -3,6 +3,8 @@ import { CommanderError } from 'commander'
 import { AppError, errorTable, exitCodes, messageOf } from '../errors.ts'
 import { jsonError, type Io } from './io.ts'
 import { unstuckHome } from '../api/state-dir.ts'
+import { isDiskFull } from '../platform/disk-reserve.ts'
+import { isFullDisk } from '../platform/write-fault.ts'
 import { safe } from './render.ts'
 
 export const exitOfError = (error: unknown, io: Io): number => {
@@ -18,9 +20,11 @@ export const exitOfError = (error: unknown, io: Io): number => {
     return errorTable[error.code].exit
   }
   const { code, path, syscall } = error as NodeJS.ErrnoException
-  // By the system's name, or by PostgreSQL's.
-  if (code === 'ENOSPC' || code === 'EDQUOT' || code === '53100') {
-    const message = `the disk of ${unstuckHome(io.environment)} is full; free some space on it, then try again (${messageOf(error)})`
+  if (isFullDisk(error)) {
+    const home = unstuckHome(io.environment)
+    const place = path ?? (isDiskFull(home) ? home : undefined)
+    const disk = place === undefined ? 'a disk' : `the disk of ${place}`
+    const message = `${disk} is full; free some space on it, then try again (${messageOf(error)})`
     io.error(`unstuck: ${safe(message)}\n`)
     jsonError(io, 'ENGINE_UNAVAILABLE', message)
     return exitCodes.unavailable

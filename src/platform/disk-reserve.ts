@@ -1,6 +1,6 @@
 /**
- * A file that is given up when the disk of the state folders is full: with its room the store, its journal and the records of runs can be
- * written until somebody frees more. Without it nothing works any more, not even the command that cleans up.
+ * A reserve file on the disk that holds the state folders. When the disk is full, it is deleted so that the store, its journal and the
+ * records of runs can still be written until someone frees more space. Without it every command fails, including `unstuck clean`.
  */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

@@ -6,6 +6,12 @@ const remedies: Record<string, string> = {
   EACCES: 'this user may not write there; set UNSTUCK_HOME to a folder of its own',
 }
 
+/** By the system's name, or by PostgreSQL's. The system says the same of too many watched folders, which is no matter of the disk. */
+export const isFullDisk = (error: unknown): boolean => {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  return ['ENOSPC', 'EDQUOT', '53100'].includes(String(code)) && syscall !== 'watch'
+}
+
 /** Undefined = the error is about something else. */
 export const writeRemedy = (error: unknown): string | undefined =>
   remedies[String((error as NodeJS.ErrnoException).code)]

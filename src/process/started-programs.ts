@@ -1,10 +1,10 @@
-/** The programs that a silent agent had started and that were as silent: one of them, such as a server of tools, may be what it waits for. */
+/** Child processes of an agent that hangs. It may be waiting for one of them, such as an MCP server. */
 import { readRecord, writeFirstRecord } from './folder.ts'
 import { argumentsOf, processTable } from '../platform/process.ts'
 
 const mostNamed = 3
 
-/** Kept in the folder of the launch: what is diagnosed after a restart of the engine is the same. */
+/** Recorded in the launch folder, so that an engine that restarts reaches the same diagnosis. */
 export const noteStarted = (dir: string, started: readonly string[]): void => {
   if (started.length > 0) writeFirstRecord(dir, 'started.json', { started })
 }

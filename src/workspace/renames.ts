@@ -1,4 +1,4 @@
-/** Files that commits moved: who may change a file at its old path may change it where it is now. */
+/** Files that commits renamed. */
 import type { Repository } from './repository-types.ts'
 import { git, objectName } from './git.ts'
 import { inRepository } from './refs.ts'

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
+import { descendantsOf, identityOf, livenessOf, parentPidOf, type ProcessIdentity } from '../../src/platform/process.ts'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { runHere, type Ended } from '../cli/in-process.ts'
@@ -22,7 +23,8 @@ const fill = (name: string): void => {
 
 afterEach(async () => {
   rmSync(join(disk, 'second'), { force: true })
-  if (existsSync(join(disk, 'home'))) await cli('stop')
+  // Also the server, which a killed engine leaves running.
+  if (existsSync(join(disk, 'home'))) await cli('stop', '--all')
   spawnSync('umount', ['-l', disk])
   rmSync(top, { recursive: true, force: true })
 })
@@ -44,7 +46,7 @@ const makeRepository = (): void => {
 
 test.runIf(process.getuid?.() === 0)(
   'the reserve is given up and the work ends; once that is used up too, one sentence says where and by what',
-  { timeout: 240_000 },
+  { timeout: 300_000 },
   async ({ skip }) => {
     mkdirSync(disk)
     const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=400m', 'tmpfs', disk])
@@ -76,5 +78,21 @@ test.runIf(process.getuid?.() === 0)(
     expect(await cli('run', 'third')).toMatchObject({ exitCode: 0 })
     // Enough room again: the next full disk is survived as well.
     await expect.poll(() => existsSync(reserve), { timeout: 60_000 }).toBe(true)
+
+    // The engine is killed on a disk without any room: what restarts it waits, and `stop` ends that as well.
+    fill('first')
+    await expect.poll(() => existsSync(reserve), { timeout: 60_000 }).toBe(false)
+    fill('second')
+    const { identity } = JSON.parse(readFileSync(join(stateDir, 'engine.json'), 'utf8')) as {
+      identity: ProcessIdentity
+    }
+    const parent = parentPidOf(identity.pid) ?? 0
+    const restarter = identityOf(parent)
+    expect(restarter).toBeDefined()
+    process.kill(identity.pid, 'SIGKILL')
+    const engines = (): number => descendantsOf(parent).length
+    await expect.poll(engines, { timeout: 60_000 }).toBe(0)
+    await cli('stop')
+    await expect.poll(() => restarter && livenessOf(restarter), { timeout: 120_000 }).toBe('dead')
   },
 )

@@ -1,6 +1,6 @@
 /** Finds the engine of a repository by its engine.json, and starts an engine on request. Never opens the store. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { closeSync, existsSync, openSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readRegularTextSync } from '../../platform/regular-file.ts'
@@ -39,7 +39,7 @@ const repairMs = 5_000
 
 /** Undefined = no engine has written it, or the one that did has ended. */
 const readAddress = (stateDir: string): Address | undefined | 'damaged' => {
-  const path = join(stateDir, 'engine.json')
+  const path = addressOf(stateDir)
   if (!existsSync(path)) return undefined
   try {
     const address = JSON.parse(readRegularTextSync(path)) as Address
@@ -80,6 +80,15 @@ export const awaitEngineEnd = async (identity: ProcessIdentity | undefined, dead
 export const engineIdentity = (stateDir: string): ProcessIdentity | undefined => {
   const address = readAddress(stateDir)
   return address === 'damaged' ? undefined : address?.identity
+}
+
+const addressOf = (stateDir: string): string => join(stateDir, 'engine.json')
+
+export const hasAddress = (stateDir: string): boolean => existsSync(addressOf(stateDir))
+
+/** A crashed engine leaves its address. Removing it tells the process that would restart the engine that a person stopped it. */
+export const dropDeadAddress = (stateDir: string): void => {
+  if (readAddress(stateDir) === undefined) rmSync(addressOf(stateDir), { force: true })
 }
 
 interface EngineHere {

@@ -1,6 +1,6 @@
 /**
- * Credentials that a person gave to a running engine (`unstuck login`) outlive a crash of it: the process that restarts it keeps them in
- * memory. They go through the IPC channel between the two, because every program of the user can read the environment of a process.
+ * Keeps credentials from `unstuck login` across a crash of the engine: the parent that restarts the engine holds them in memory. They travel
+ * over the IPC channel and not in the environment, which every process of the same user can read.
  */
 import type { ChildProcess } from 'node:child_process'
 
@@ -13,16 +13,16 @@ interface LoginMessage {
 const isLogin = (message: unknown): message is LoginMessage =>
   typeof message === 'object' && message !== null && 'login' in message
 
-/** The option of an engine to which a login is sent at its start. */
+/** Makes a new engine wait for the credentials that its parent holds. */
 export const awaitOption = '--await-login'
 const awaitMs = 10_000
 
-/** In the engine: hands new credentials to the process that would restart it. Without an IPC channel nobody would. */
+/** In the engine: sends new credentials to its parent, which passes them to the next engine after a crash. Does nothing without a parent. */
 export const handOverLogin = (login: Variables): void => {
   if (process.connected) process.send?.({ login } satisfies LoginMessage, undefined, {}, () => undefined)
 }
 
-/** In the engine: the credentials of the engine before it. */
+/** In the engine: the credentials that its parent held, or none after ten seconds. */
 export const awaitLogin = (): Promise<Variables> =>
   new Promise((resolve) => {
     const end = (login: Variables): void => {
@@ -40,13 +40,13 @@ export const awaitLogin = (): Promise<Variables> =>
   })
 
 export interface LoginKeeper {
-  /** Arguments of the next engine. */
+  /** Extra arguments for the next engine. */
   args: () => string[]
-  /** Sends what is kept to a new engine, and keeps what that gets. */
+  /** Sends the held credentials to a new engine, and holds those that it reports. */
   follow: (child: ChildProcess) => void
 }
 
-/** In the parent of engines. */
+/** In the parent. */
 export const keepLogins = (): LoginKeeper => {
   let kept: Variables = {}
   const hasAny = (): boolean => Object.keys(kept).length > 0

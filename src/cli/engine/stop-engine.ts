@@ -8,7 +8,7 @@ import { repositoryName } from '../../workspace/remote.ts'
 import { printLine, type Io } from '../io.ts'
 import { countText } from '../times.ts'
 import type { Client } from './client.ts'
-import { awaitEngineEnd, engineAt, engineIdentity, findEngine } from './connect.ts'
+import { awaitEngineEnd, dropDeadAddress, engineAt, engineIdentity, findEngine, hasAddress } from './connect.ts'
 import { homeOf } from './home.ts'
 
 /** Waits until the current runs have ended. Ctrl-C during the wait stops the engine at once. */
@@ -41,12 +41,13 @@ const stopAll = async (io: Io): Promise<number> => {
   const home = unstuckHome(io.environment)
   const names = existsSync(home) ? readdirSync(home) : []
   let stopped = 0
-  for (const stateDir of names
-    .map((name) => join(home, name))
-    .filter((path) => existsSync(join(path, 'engine.json')))) {
+  for (const stateDir of names.map((name) => join(home, name)).filter(hasAddress)) {
     const identity = engineIdentity(stateDir)
     const engine = await engineAt(stateDir)
-    if (engine === undefined) continue
+    if (engine === undefined) {
+      dropDeadAddress(stateDir)
+      continue
+    }
     await engine.client.post('/shutdown')
     await awaitEnd(stateDir, identity)
     printLine(io, `The engine of ${engine.root} has stopped.`)
@@ -67,6 +68,7 @@ export const stopCommand = async (io: Io, { drain = false, all = false }: StopOp
   const home = await homeOf(io)
   const client = await findEngine(home)
   if (client === undefined) {
+    dropDeadAddress(home.stateDir)
     printLine(io, `No engine is running for ${repositoryName(home.repository)}.`)
     return exitCodes.ok
   }

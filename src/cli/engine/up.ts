@@ -11,7 +11,7 @@ import { giveUpReserve, isDiskFull } from '../../platform/disk-reserve.ts'
 import { hadStore } from '../../store/store-markers.ts'
 import { repositoryName } from '../../workspace/remote.ts'
 import type { Client } from './client.ts'
-import { engineIdentity, findEngine } from './connect.ts'
+import { engineIdentity, findEngine, hasAddress } from './connect.ts'
 import { tellOfLeftBranches } from './goal-branches.ts'
 import { makeRoot, homeOf, type Home } from './home.ts'
 import { keepLogins } from './kept-login.ts'
@@ -171,18 +171,21 @@ const mayRestart = (io: Io, { stateDir }: Home, crashes: number[], ending: Endin
 
 const roomEveryMs = 2_000
 
-/** True = it ended on a full disk, and now there is room again: no restart on a full disk would help, and all of them would be used up. */
-const waitForRoom = async (io: Io, { stateDir }: Home, ending: Ending): Promise<boolean> => {
+/**
+ * Where the engine ended on a full disk, waits for room instead of using up the restarts. `stop` ends the wait by removing the address of
+ * the dead engine, which needs no room. Undefined = the disk is not the reason, or there is no address by which to be stopped.
+ */
+const waitForRoom = async (io: Io, { stateDir }: Home, ending: Ending): Promise<'room' | 'stopped' | undefined> => {
   const home = dirname(stateDir)
-  if (!isDiskFull(home)) return false
+  if (!isDiskFull(home) || !hasAddress(stateDir)) return undefined
   io.error(
     `unstuck: the engine ended ${howEnded(ending)}: the disk of ${home} is full; it starts again when there is room\n`,
   )
   while (isDiskFull(home) && !giveUpReserve(home)) {
-    if (io.signal.aborted) return true
-    await delay(roomEveryMs, undefined, { signal: io.signal }).catch(() => undefined)
+    await delay(roomEveryMs, undefined, { signal: io.signal }).catch(() => undefined) // aborted: the wait ends
+    if (io.signal.aborted || !hasAddress(stateDir)) return 'stopped'
   }
-  return true
+  return 'room'
 }
 
 const superviseEngine = async (io: Io, options: UpOptions, args: string[], limits: SilenceLimits): Promise<number> => {
@@ -195,14 +198,15 @@ const superviseEngine = async (io: Io, options: UpOptions, args: string[], limit
   makeRoot(home)
   const crashes: number[] = []
   const logins = keepLogins()
-  while (!io.signal.aborted) {
+  for (;;) {
     const child = startChild(io, home.repository.root, [...args, ...logins.args()])
     logins.follow(child)
     const ending = await superviseOnce(io, { home, options, child, limits, isFirst })
     if (io.signal.aborted || ending.code === 0) return exitCodes.ok
     if (ending.code !== null && permanent.has(ending.code)) return ending.code
-    if (await waitForRoom(io, home, ending)) continue
+    const waited = await waitForRoom(io, home, ending)
+    if (waited === 'stopped') return exitCodes.ok
+    if (waited === 'room') continue
     if (!mayRestart(io, home, crashes, ending)) return exitCodes.failed
   }
-  return exitCodes.ok
 }

@@ -1,6 +1,6 @@
 /**
- * The repository's own commands that make what git ignores, such as `dist` or generated code: package scripts and make targets by
- * their names. Pure: which of them helps is tried in the clone of the checks (src/runtime/run/try-build.ts).
+ * Finds package scripts and make targets that may produce ignored files such as `dist` or generated code, by their names. Pure:
+ * src/runtime/run/try-build.ts tries them to see which one helps.
  */
 import { shellQuoted, watches } from './replacement.ts'
 

@@ -25,7 +25,7 @@ const dependencyInstall = playbook({
 
 const run = { rung: 4, scope: 'run', counted: true } satisfies Partial<Playbook>
 
-const sequenceReorder = playbook({
+export const sequenceReorder = playbook({
   ...run,
   id: 'sequence-reorder',
   title: 'Run a check after the build that produces its input, or before the clean-up that removes it',

@@ -1,4 +1,4 @@
-/** A rename that landed while a task waited: what the task may change moved with it. Pure. */
+/** Extends a task's allowed paths to the new names of files that were renamed after the task was created. Pure. */
 import { pathMatcher, type PathRule } from './path-rule.ts'
 
 const mostCarried = 100

@@ -1,11 +1,11 @@
-/** A proxy of the owner's environment that does not answer: an agent without its provider is told by its variable, not by its symptom. */
+/** Checks whether the proxy from the owner's environment answers, so that a failed launch names the proxy variable and not just a network error. */
 import type { Evidence } from '../../recovery/evidence.ts'
 import type { MachineView } from '../core/context.ts'
 import { proxyOf } from '../checks/registries.ts'
 
 const reachMs = 3_000
 
-/** The evidence of a launch that failed or fell silent, with what is wrong with the proxy that its CLI uses. Nothing is sent to it. */
+/** Adds a proxy that refuses connections to the evidence of a failed or silent launch. Only connects; sends nothing. */
 export const withDeadProxy = async <E extends Evidence>(
   evidence: E,
   environment: Readonly<Record<string, string | undefined>>,

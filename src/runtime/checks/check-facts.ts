@@ -83,12 +83,11 @@ const installsAt = (files: Files, workspace: string, step: CommandStep): Install
 
 export const makefiles = ['GNUmakefile', 'makefile', 'Makefile']
 
-/** Whether a Makefile has a rule for the target; a variable (`test := x`) and a mention in `.PHONY` are none. */
-export const hasRule = (text: string, target: string): boolean =>
-  text.split(/\r?\n/).some((line) => {
-    const found = /^([^\s#:=][^#:=]*?)[ \t]*::?(?!=)/.exec(line)
-    return found !== null && (found[1] ?? '').split(/\s+/).includes(target)
-  })
+/** The targets with a rule in a Makefile; a variable (`test := x`) and a mention in `.PHONY` are none. */
+export const ruleTargets = (text: string): string[] =>
+  text.split(/\r?\n/).flatMap((line) => /^([^\s#:=][^#:=]*?)[ \t]*::?(?!=)/.exec(line)?.[1]?.split(/\s+/) ?? [])
+
+export const hasRule = (text: string, target: string): boolean => ruleTargets(text).includes(target)
 
 const makeFact = (files: Files, workspace: string, step: CommandStep): ObservedCheck['make'] => {
   const named = makeTargetsIn(step.argv)

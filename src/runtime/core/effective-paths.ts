@@ -1,5 +1,5 @@
 /** What a run may change: the paths of its task, and those that were granted to the run, its task or its area. */
-import { AppError } from '../../errors.ts'
+import { AppError, messageOf } from '../../errors.ts'
 import { carriedPaths, type CarriedPath } from '../../recovery/policy/carried-paths.ts'
 import { parsePathRule, pathMatcher, ruleText, type PathRule } from '../../recovery/policy/path-rule.ts'
 import { liveGrantsFor } from './granted-paths.ts'
@@ -36,8 +36,11 @@ export const carriedFor = (runContext: RunContext): Promise<CarriedPath[]> => {
   runContext.carried ??= context.ports.git
     .renamesSince(context.repository, { tip, since })
     .then((renames) => carriedPaths(pathRulesOf(task.allowedPaths), renames))
-    // Where contents are missing (a partial clone) renames cannot be told; the task keeps its own paths.
-    .catch(() => [])
+    .catch((error: unknown) => {
+      // As in a partial clone, whose missing contents git would have to compare. The task keeps its own paths.
+      context.log.warn({ run: run.id, error: messageOf(error) }, 'renames could not be read')
+      return []
+    })
   return runContext.carried
 }
 

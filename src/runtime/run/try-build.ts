@@ -1,6 +1,6 @@
 /**
- * A check that lacks what a build makes and git ignores: the repository's own build runs in the clone of the checks and the check after
- * it. If the check can run then, the build is part of the plan from there on; if not, nothing has changed.
+ * For a check that fails because an ignored build output is missing: runs the repository's own build in the check clone, then the check
+ * again. If the check runs now, the diagnosis adds the build to the plan; otherwise the failure is diagnosed as it was.
  */
 import { dirname, join } from 'node:path'
 import { buildCommands } from '../../recovery/command/build-script.ts'
@@ -10,11 +10,12 @@ import { packageScriptIn } from '../../recovery/command/package-script.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
 import { classify } from '../../recovery/diagnosis/classify.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
+import { sequenceReorder } from '../../recovery/playbooks/verification.ts'
 import { absentIn } from '../../recovery/probe.ts'
 import type { AnyFacts } from '../../recovery/types.ts'
 import { nodeInstallIn, nodePrograms } from '../../recovery/proposal/known-repairs.ts'
 import { carryOutInstall } from '../checks/install.ts'
-import { hasRule, makefiles } from '../checks/check-facts.ts'
+import { makefiles, ruleTargets } from '../checks/check-facts.ts'
 import { runChecks } from '../checks/command-runner.ts'
 import type { JudgedReport } from '../checks/check-runner.ts'
 import { packagesIn } from '../checks/monorepo-packages.ts'
@@ -26,7 +27,6 @@ import { addVerificationTime, commandContext } from './repair.ts'
 import { buildsByProposal } from './propose-known.ts'
 
 const mostTried = 3
-const makeBuilds = ['build', 'compile', 'generate', 'codegen', 'gen', 'proto']
 
 const lacking = new Set<string>(['dependency_missing', 'corrupted_install'])
 /** Of compilers and bundlers, which take it for an error of the code. */
@@ -89,7 +89,7 @@ const candidates = async (
       now: manifestScripts(readIfFile(files, join(root, manifest))),
       base: manifestScripts(await atBase(manifest)),
     }
-    const targets = isOwners && manifest === 'package.json' ? makeBuilds.filter((name) => hasRule(rules, name)) : []
+    const targets = isOwners && manifest === 'package.json' ? ruleTargets(rules) : []
     found.push(...buildCommands({ evidence, folder: folderOf(manifest), manager, scripts, targets, plan }))
   }
   return found.slice(0, mostTried)
@@ -153,8 +153,9 @@ export const tryBuild = async (
 ): Promise<JudgedReport> => {
   const { context, goal } = runContext
   const { failed } = report
-  // In place nothing is built: the folder is the user's own.
+  // In place nothing is built: the folder is the user's own. Without the playbook nothing would follow from a trial.
   if (failed === undefined || goal.repoMode === 'direct') return report
+  if (context.policy().disabled.includes(sequenceReorder.id)) return report
   const members = packagesIn(context.ports.files, checkedTreeOf(runContext)) ?? []
   const lack = lackOf(failed, members)
   if (lack === undefined) return report

@@ -221,7 +221,10 @@ const tellCarried = async (runContext: RunContext): Promise<void> => {
   const carried = await carriedFor(runContext)
   if (carried.length === 0) return
   const of = { goalId: run.goalId, taskId: run.taskId, runId: run.id }
-  await appendEvent(context.db, { type: 'task.paths_carried', ...of, payload: { carried } })
+  await context.db.transaction(async (tx) => {
+    await requireLease(tx, run)
+    await appendEvent(tx, { type: 'task.paths_carried', ...of, payload: { carried } })
+  })
 }
 
 /** The files of the attempt before, and for a conflict the finished work that is to be merged; with a report for the agent. */
