@@ -1,4 +1,5 @@
 /** One handler per route: reads a view, or has the runtime make a change. HTTP itself is in app.ts. */
+import { taskName } from '../domain/task-title.ts'
 import { settingVariables } from '../setting-variables.ts'
 import { eventView } from './event-view.ts'
 import { AppError, messageOf } from '../errors.ts'
@@ -116,7 +117,7 @@ const explain = async (context: Context, id: string): Promise<ExplainView> => {
   const task = await getTask(db, id)
   if (task !== undefined) {
     return {
-      title: `Task ${task.number} "${task.title}": ${task.status}`,
+      title: `${taskName(task)}: ${task.status}`,
       checks: checksInCheckout(context.ports.files, context.repository.root, task),
       lines: [
         ...storyOf(await allEvents(db, { taskId: id })),

@@ -71,7 +71,7 @@ export const taskLine = (
   { attempt = '', isEngineGone = false }: TaskLineOptions = {},
 ): string => {
   const isInterrupted = isEngineGone && task.status === 'running'
-  const step = isInterrupted ? 'it goes on when an engine runs' : stepText(task, now)
+  const step = isInterrupted ? 'it continues with: unstuck up' : stepText(task, now)
   const { outcome = null, proof = null, notes = [] } = (task.status === 'done' ? task.run : null) ?? {}
   // Unstuck gave it up; an answer to its question revives it.
   const isStuck = task.status === 'cancelled' && task.nextStep?.owner === 'person'

@@ -3,7 +3,7 @@
  * itself or keeps retrying with a wrong key, with the same time limits as a run of the engine.
  */
 import { randomUUID } from 'node:crypto'
-import { sep } from 'node:path'
+import { basename, sep } from 'node:path'
 import { capabilitiesOf } from '../harness/capabilities.ts'
 import { loginStamp } from '../harness/cli-login.ts'
 import { receivedBytes } from '../process/received-bytes.ts'
@@ -137,7 +137,10 @@ const stallIn = (
   const stall =
     loop === undefined
       ? stallOf(
-          { driver: parts.command.driver.name, reading: transcript, settled: conclusion, cause: exit.stopCause },
+          {
+            ...{ driver: parts.command.driver.name, name: basename(parts.command.argv[0] ?? '') },
+            ...{ reading: transcript, settled: conclusion, cause: exit.stopCause },
+          },
           { ...limits, seen: () => seen },
         )
       : { kind: 'doom_loop' as const, ...loop }

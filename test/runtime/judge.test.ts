@@ -382,7 +382,7 @@ it('refuses to change a task that waits for its correction, and cancels both tog
   const { goal, task, run } = await newWork('llm')
   await object(context, run)
   const child = (await childOfTask(goal, task)) as Task
-  const named = new RegExp(`task 1 waits for task 2 "\\[AutoFix\\].*use: unstuck \\S+ ${child.id}`)
+  const named = new RegExp(`task 1 waits for task 2 "Correct: .*use: unstuck \\S+ ${child.id}`)
   await expect(retryTask(context, task)).rejects.toThrow(named)
   await expect(requestEdit(context, task, { title: 'x' }, {})).rejects.toThrow(named)
   await expect(takeOverTask(context, task)).rejects.toThrow(named)

@@ -77,14 +77,14 @@ const situations: Situation[] = [
   {
     name: 'a refused command',
     task: { harness: 'shell' },
-    happened: /Claude was refused a command: `npm --version > v\.txt`\.$/,
+    happened: /stopped: shell was refused a command: `npm --version > v\.txt`\.$/,
     offered: ['allow_command', 'hint', 'take_over', 'cancel'],
     choice: 'allow_command',
   },
   {
     name: 'a refused folder',
     task: { harness: 'fenced' },
-    happened: /Claude was refused the folder \S+\/outside, which is not in allowedDirs\.$/,
+    happened: /stopped: fenced was refused the folder \S+\/outside, which is not in allowedDirs\.$/,
     offered: ['allow_directory', 'hint', 'take_over', 'cancel'],
     choice: 'allow_directory',
   },

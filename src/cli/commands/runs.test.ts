@@ -13,7 +13,7 @@ test.each([
   ],
   [
     { state: 'running', startedAt: before(4), endedAt: null, verdict: null, errorMeta: null },
-    'r-1  23:32, 4 min ago, for 4 min  task t-1, attempt 2  claude  running (verify)',
+    'r-1  23:32, 4 min ago, for 4 min  task t-1, attempt 2  claude  running (checking)',
   ],
   [
     {

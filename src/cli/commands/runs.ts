@@ -2,7 +2,7 @@
 import { outcomeText } from '../../domain/proof.ts'
 import { InvalidArgumentError } from 'commander'
 import type { Run } from '../../api/contract.ts'
-import { runStates } from '../../domain/run.ts'
+import { phaseWords, runStates } from '../../domain/run.ts'
 import { exitCodes } from '../../errors.ts'
 import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 import { printLine, printJson, type Io } from '../io.ts'
@@ -23,7 +23,7 @@ const statesGiven = (text: string): string => {
 }
 
 const endText = ({ state, phase, verdict, errorMeta }: Run, isEngineGone: boolean): string => {
-  if (state === 'running') return `${isEngineGone ? leftAtWork : state} (${phase})`
+  if (state === 'running') return `${isEngineGone ? leftAtWork : state} (${phaseWords[phase]})`
   if (state === 'success') return `succeeded: ${safe(outcomeText(verdict?.outcome ?? 'not verified', verdict?.proof))}`
   return `${state}${errorMeta === null ? '' : `: ${cutToWidth(safe(errorMeta.message), 100)}`}`
 }
@@ -46,7 +46,11 @@ const runs = async (io: Io, options: RunsOptions): Promise<number> => {
     ...{ found: await client.all<Run>(`/runs?${filter.toString()}`), isEngineGone },
   }))
   if (options.json === true) printJson(io, found)
-  else for (const run of found.toReversed()) printLine(io, runLine(run, new Date(), isEngineGone))
+  else {
+    for (const run of found.toReversed()) printLine(io, runLine(run, new Date(), isEngineGone))
+    if (isEngineGone && found.some((run) => run.state === 'running'))
+      printLine(io, 'What was interrupted continues with: unstuck up')
+  }
   return exitCodes.ok
 }
 

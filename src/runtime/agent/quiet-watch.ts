@@ -222,15 +222,21 @@ export const stallDescription = (
 }
 
 /** The last output of an agent that died without a known cause; undefined = it did not die, or a rule explains its end. */
-const deathText = (driver: string, reading: Transcript, failure: ReportedError): string | undefined => {
+const deathText = (
+  { driver, name, reading }: Pick<EndedTurn, 'driver' | 'name' | 'reading'>,
+  failure: ReportedError,
+): string | undefined => {
   if (!isAgentDeath(failure.type)) return undefined
   if (failure.source !== 'stderr') return failure.text
   if (isExplained({ harness: driver, failure, ...openedIn(reading) })) return undefined
-  return `${driver} ended without its final event; its last output was: ${failure.text.trim().slice(-longestWords)}`
+  return `${name} ended without its final event; its last output was: ${failure.text.trim().slice(-longestWords)}`
 }
 
 interface EndedTurn {
+  /** Whose rules explain its end. */
   driver: string
+  /** What a person calls the agent: its harness, or the program of an `exec`. */
+  name: string
   reading: Transcript
   settled: Conclusion
   /** Why Unstuck stopped it; undefined = it was not stopped. */
@@ -242,12 +248,12 @@ interface EndedTurn {
  * was silent (a retry, a limit): then the provider is the cause, not the agent.
  */
 export const stallOf = (
-  { driver, reading, settled, cause }: EndedTurn,
+  { driver, name, reading, settled, cause }: EndedTurn,
   { seen, ...limits }: { stall: StallLimits; loops: LoopLimits; seen: () => SeenAtStop },
 ): ({ kind: NoProgress } & SeenStall) | undefined => {
   if (settled.ok || reading.retry !== undefined || reading.limit !== undefined) return undefined
   if (isStallCause(cause)) return { kind: cause, ...stallDescription(cause, reading, { ...limits, ...seen() }) }
-  const text = deathText(driver, reading, settled.error)
+  const text = deathText({ driver, name, reading }, settled.error)
   if (text === undefined) return undefined
   const call = openCallOf(reading)
   return call === undefined

@@ -2,6 +2,7 @@
  * Every attempt after the first continues from the files of the attempt before, and its agent gets a report: how that attempt ended
  * and what was tried. In direct mode the files are in the folder anyway. Without this each attempt would start from nothing.
  */
+import { taskNameInside } from '../../domain/task-title.ts'
 import { lastLaunch, type Run } from '../../domain/run.ts'
 import { installedPatterns } from '../../recovery/install.ts'
 import { recoveriesOfRun } from '../../store/recovery.ts'
@@ -150,7 +151,7 @@ const earlierRun = async ({ context, task, run }: RunContext): Promise<{ before:
   const before = attemptBefore(await listRuns(context.db, { taskId: task.rework.parent }), Number.POSITIVE_INFINITY)
   return {
     before,
-    of: parent === undefined ? '' : ` at task ${parent.number} "${parent.title}", which this task continues`,
+    of: parent === undefined ? '' : ` at ${taskNameInside(parent)}, which this task continues`,
   }
 }
 

@@ -3,6 +3,7 @@
  * stored run in the transaction that writes, so nothing changes between two turns and after the run. The token is that of the run: a
  * process that outlives its turn could still call during a later one, which is why processes are ended with their launch.
  */
+import { taskNameInside } from '../../domain/task-title.ts'
 import type { Run } from '../../domain/run.ts'
 import type { Escalation } from '../../domain/escalation.ts'
 import { AppError } from '../../errors.ts'
@@ -80,7 +81,7 @@ export const openAgentQuestion = async (
   const { id: runId, goalId, taskId } = run
   const task = await getTask(tx, taskId)
   if (task === undefined) throw new Error(`task ${taskId} is gone from the store`)
-  const happened = `The agent of task ${task.number} "${task.title}" asks: ${oneLine(context, text, longestQuestion)}`
+  const happened = `The agent of ${taskNameInside(task)} asks: ${oneLine(context, text, longestQuestion)}`
   await openEscalation(tx, {
     ...{ id: context.newId('q'), goalId, taskId, runId, kind: 'agent_question' },
     ...{ happened, tried: [], question: happened },

@@ -44,7 +44,7 @@ export const observedStall = async (
 ): Promise<ObservedStall | undefined> => {
   const driver = runContext.driver.name
   const seen = stallOf(
-    { driver, reading, settled, cause },
+    { driver, name: runContext.run.harness, reading, settled, cause },
     { ...limitsOf(runContext), seen: () => seenAtStop(runContext) },
   )
   return seen === undefined ? undefined : describe(runContext, seen.kind, seen)

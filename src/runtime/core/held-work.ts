@@ -1,4 +1,5 @@
 /** Finished work that only a person may let land: it weakened its own checks, or it is larger than the owner's limits. */
+import { taskName } from '../../domain/task-title.ts'
 import { oversizedText, type Oversized } from '../../domain/change-size.ts'
 import type { Choice } from '../../domain/escalation.ts'
 import type { Run } from '../../domain/run.ts'
@@ -60,7 +61,7 @@ const choicesAbout = (task: Task, run: Run): Choice[] => [
 
 const sizeQuestion = (task: Task, run: Run, large: Oversized, tried: string[]): Omit<NewEscalation, 'id'> => {
   const { id, number, title } = task
-  const happened = `Task ${number} "${title}" passes its checks, but it changes ${oversizedText(large)}.`
+  const happened = `${taskName({ number, title })} passes its checks, but it changes ${oversizedText(large)}.`
   return {
     ...{ goalId: run.goalId, taskId: id, runId: run.id, kind: 'exhausted', happened, tried },
     question: questionWithTried(happened, tried),
@@ -82,7 +83,7 @@ const missingQuestion = (
   { missing, tried }: { missing: readonly string[]; tried: string[] },
 ): Omit<NewEscalation, 'id'> => {
   const { id, number, title } = task
-  const happened = `Task ${number} "${title}" cannot land by itself: ${missingText(missing)}.`
+  const happened = `${taskName({ number, title })} cannot land by itself: ${missingText(missing)}.`
   return {
     ...{ goalId: run.goalId, taskId: id, runId: run.id, kind: 'exhausted', happened, tried },
     question: questionWithTried(happened, tried),

@@ -1,4 +1,5 @@
 /** The question about a proposed command: what failed, what the agent proposes and why, and what each answer does. */
+import { taskName } from '../../domain/task-title.ts'
 import type { Choice, ChoiceInput } from '../../domain/escalation.ts'
 import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
 import type { Task } from '../../domain/task.ts'
@@ -131,7 +132,7 @@ export const proposalQuestion = (
   task: Task,
   { kind, reason, evidence, proposed, place }: ProposalAsked,
 ): PersonQuestion => {
-  const about = `Task ${task.number} "${task.title}" cannot be checked: ${evidence.split(/\n|; /)[0]?.slice(0, 300) ?? ''}`
+  const about = `${taskName(task)} cannot be checked: ${evidence.split(/\n|; /)[0]?.slice(0, 300) ?? ''}`
   const happened = `${about}; ${begin[kind](proposed?.command ?? '', whoProposes(proposal))} (${reason}).`
   const body = proposal.body as Proposal | null
   return {

@@ -2,10 +2,12 @@
  * The question that a person gets when no recovery is left: what happened with its evidence, what was tried with its result, and
  * what the person can do. `happened` is one sentence, `question` adds what was tried, `details` adds commands and reasons.
  */
+import { taskName, taskNameInside } from '../../domain/task-title.ts'
 import type { MachineFault } from '../../domain/machine-fault.ts'
 import type { EscalationKind } from '../../domain/escalation.ts'
 import { isGivenBack, type TakenOver, type Task } from '../../domain/task.ts'
 import { nextReviewLines, subjectText, type TaskReview } from '../../domain/task-review.ts'
+import { driverNamed } from '../../harness/drivers.ts'
 import { secretRuleFor } from '../../recovery/policy/secrets.ts'
 import { leftRunningAdvice, leftRunningLabel } from '../../recovery/left-running.ts'
 import type { AnyFacts, Diagnosis, DiagnosisLabel } from '../../recovery/types.ts'
@@ -77,11 +79,9 @@ export const blockerEventText = (runContext: RunContext, { label, evidence, fact
 
 const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
-const nameOf = ({ number, title }: Pick<Task, 'number' | 'title'>): string => `Task ${number} "${title}"`
-
 /** A probe found the cause on this machine, not in the work. */
 export const machineProblemText = (task: Pick<Task, 'number' | 'title'>, machine: string): string =>
-  sentence(`${nameOf(task)} is held up by this machine: ${machine}`)
+  sentence(`${taskName(task)} is held up by this machine: ${machine}`)
 
 const checkText = ({ command = '', failure, cannotRun }: AnyFacts, evidence: string): string => {
   if (cannotRun === true)
@@ -93,9 +93,9 @@ const checkText = ({ command = '', failure, cannotRun }: AnyFacts, evidence: str
   return `the check \`${command}\` fails${named}${cause === undefined ? '' : `: ${cause}`}`
 }
 
-const refusalText = (worker: string, { label, facts, evidence }: Diagnosis): string => {
+const refusalText = (agent: string, { label, facts, evidence }: Diagnosis): string => {
   const { refused, directory, allowedBy, chmodFailed }: AnyFacts = facts
-  const name = harnessTitle(worker)
+  const name = driverNamed(agent) === undefined ? agent : harnessTitle(agent)
   if (label === 'TOOL_DENIED' && refused !== undefined)
     return refused.target === undefined
       ? `${name} was refused the tool ${refused.tool} ("${evidence}")`
@@ -139,11 +139,11 @@ const violationText = (paths: readonly string[]): string => {
 
 /** The task, and what stopped it, in one sentence. */
 const happenedText = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: boolean): string => {
-  const { task, driver } = runContext
+  const { task, run } = runContext
   const { label, evidence, facts } = diagnosis
   const { command, machine, paths, filters }: AnyFacts = facts
-  const about = nameOf(task)
-  if (isBlocker) return `${about} stopped: ${refusalText(driver.name, diagnosis)}`
+  const about = taskName(task)
+  if (isBlocker) return `${about} stopped: ${refusalText(run.harness, diagnosis)}`
   if (machine !== undefined) return machineProblemText(task, machine)
   if (filters !== undefined)
     return `${about} changed ${(paths ?? []).join(', ')}; git stores such files through the filter ${filters.join(', ')}, which may not run here, so they would be stored as they are`
@@ -216,7 +216,7 @@ const aboutPersonsWork = ({ task, run }: RunContext, { folder }: TakenOver, diag
     diagnosis.label === 'policy_violation'
       ? `it changes ${(paths ?? []).join(', ')}, which the allowed paths do not cover`
       : checked
-  const question = sentence(`Your work on task ${number} "${title}" did not pass: ${why}`)
+  const question = sentence(`Your work on ${taskNameInside({ number, title })} did not pass: ${why}`)
   return {
     kind: 'exhausted',
     ...{ happened: question, tried: [], question },
@@ -237,7 +237,7 @@ const aboutReviewedWork = (
   const { command, paths }: AnyFacts = facts
   const why = command === undefined ? evidence : checkText(facts, evidence)
   const strayed = paths === undefined || command !== undefined ? '' : ` (${paths.join(', ')})`
-  const question = sentence(`${nameOf(task)} could not review ${subjectText(review)}: ${why}${strayed}`)
+  const question = sentence(`${taskName(task)} could not review ${subjectText(review)}: ${why}${strayed}`)
   return {
     kind: 'exhausted',
     ...{ happened: question, tried: [], question },

@@ -1,4 +1,5 @@
 /** The question about work whose checks prove nothing because it changed them: what was changed, where, and what the person can do. */
+import { taskName } from '../../domain/task-title.ts'
 import { withEdit, type Task } from '../../domain/task.ts'
 import type { Run } from '../../domain/run.ts'
 import { objectionsTo } from '../../recovery/proof/what-holds.ts'
@@ -22,7 +23,7 @@ const happenedText = ({ number, title }: Task, held: readonly string[]): string 
   const [first] = held
   const more = held.length > 1 ? ` and ${held.length - 1} more` : ''
   const what = first === undefined ? '' : `: ${first}${more}`
-  return `Task ${number} "${title}" passes its checks, but the work weakened them${what}.`
+  return `${taskName({ number, title })} passes its checks, but the work weakened them${what}.`
 }
 
 /** `tried`: the recoveries before, as lines. */

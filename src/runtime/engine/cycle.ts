@@ -2,6 +2,7 @@
  * The periodic work on goals: due retries, dependents of cancelled tasks, goals that have ended. Every pass can be
  * repeated.
  */
+import { taskName } from '../../domain/task-title.ts'
 import { landCommand } from '../landing/goal-branch.ts'
 import { isWithoutWork, type Goal } from '../../domain/goal.ts'
 import { waitsForAutoFix } from '../../domain/rework.ts'
@@ -60,7 +61,7 @@ const askAboutStranded = (context: Context, tx: Queryable, goal: Goal, stranded:
   const happened =
     one === undefined
       ? `${stranded.length} tasks of goal "${goal.title}" were cancelled, because a task they depend on was cancelled.`
-      : `Task ${one.number} "${one.title}" was cancelled, because a task it depends on was cancelled.`
+      : `${taskName(one)} was cancelled, because a task it depends on was cancelled.`
   return openEscalation(tx, {
     id: context.newId('q'),
     goalId: goal.id,

@@ -1,4 +1,5 @@
 /** A task that waited too long for its link: its owner did not resolve it, so a person is asked. Nothing else ends this wait. */
+import { taskName } from '../../domain/task-title.ts'
 import type { Task } from '../../domain/task.ts'
 import { linkReason } from '../../domain/task-review.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
@@ -11,7 +12,7 @@ import type { Context } from '../core/context.ts'
 export const askAboutLink = async (context: Context, tx: Queryable, task: Task): Promise<void> => {
   const seconds = context.config().requeue.linkSeconds
   const waitsFor = task.link?.waitsFor ?? 'a link'
-  const happened = `Task ${task.number} "${task.title}" has waited ${seconds} s for ${waitsFor}, and nothing was linked.`
+  const happened = `${taskName(task)} has waited ${seconds} s for ${waitsFor}, and nothing was linked.`
   const id = context.newId('q')
   const link = { waitsFor, issue: null, question: id }
   mustSucceed(await moveTask(tx, task, 'escalated', { link, payload: { reason: linkReason } }))

@@ -1,4 +1,5 @@
 /** The questions about a task that cannot continue by itself, from what the store knows of its last run. */
+import { taskName } from '../../domain/task-title.ts'
 import { unconnected } from '../../recovery/policy/auto-allow.ts'
 import type { Choice } from '../../domain/escalation.ts'
 import type { Goal } from '../../domain/goal.ts'
@@ -44,8 +45,6 @@ const triedOf = async ({ task, errorMeta }: Due, tx: Queryable): Promise<string[
 
 const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
-const nameOf = ({ number, title }: Task): string => `Task ${number} "${title}"`
-
 const tasksText = (count: number): string => (count === 1 ? 'one task had' : `${count} tasks had`)
 
 const listed = (paths: readonly string[]): string => {
@@ -70,7 +69,7 @@ const evidenceLines = ({ task, run, errorMeta }: Due): string[] => [
 /** A task that a person is asked about although it waited for its next start. */
 export const askAboutTask = async (due: Due, tx: Queryable): Promise<void> => {
   const { context, task, run } = due
-  const happened = sentence(`${nameOf(task)} stopped: ${whatFailed(due)}`)
+  const happened = sentence(`${taskName(task)} stopped: ${whatFailed(due)}`)
   const tried = await triedOf(due, tx)
   const takeOver = run.launches.length === 0 ? [] : [takeOverChoice(task.id, run.id)]
   await openEscalation(tx, {
@@ -129,7 +128,7 @@ export const askAboutGivenUp = async (due: Due, tx: Queryable, reason: string): 
       ? `after ${tasksText(task.rework?.depth ?? 0)} continued the same work: ${whatFailed(due)}`
       : `because ${whatFailed(due)}`
   const { choices, why } = pathHelp(due, goal)
-  const happened = [sentence(`${nameOf(task)} was given up ${because}`), ...why.slice(0, mostNamed)].join(' ')
+  const happened = [sentence(`${taskName(task)} was given up ${because}`), ...why.slice(0, mostNamed)].join(' ')
   const tried = await triedOf(due, tx)
   await openEscalation(tx, {
     ...{ id: context.newId('q'), goalId: task.goalId, taskId: null, runId: null, kind: 'exhausted' },

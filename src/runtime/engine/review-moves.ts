@@ -2,6 +2,7 @@
  * Carries out how a task continues that is, or should be, before the judge (src/recovery/review-requeue.ts). Each move is one transaction
  * over the task, its run and the question.
  */
+import { taskName } from '../../domain/task-title.ts'
 import type { Task } from '../../domain/task.ts'
 import { subjectText } from '../../domain/task-review.ts'
 import { chooseReviewMove, reviewCauses, type ReviewFacts, type ReviewMove } from '../../recovery/review-requeue.ts'
@@ -42,7 +43,7 @@ const record = (
   })
 
 const happenedText = async ({ task }: Reviewed, tx: Queryable): Promise<string> => {
-  const name = `Task ${task.number} "${task.title}"`
+  const name = taskName(task)
   const failed = (await listRuns(tx, { taskId: task.id, state: 'failed' })).at(-1)
   const last = failed?.errorMeta == null ? '' : `; its last attempt failed: ${failed.errorMeta.evidence}`
   return task.review === null

@@ -2,6 +2,7 @@
  * A task whose AutoFix task has ended without a result. Work that conflicted is done again on the newer base, with the old work as a
  * diff; where nothing is left that a machine would try, a person is asked, and the work is kept.
  */
+import { taskName } from '../../domain/task-title.ts'
 import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import type { Action } from '../../recovery/playbook.ts'
@@ -23,7 +24,7 @@ import { againChoices } from './judge-questions.ts'
 import { goalHead } from './merge-attempt.ts'
 
 const happenedText = ({ number, title }: Task): string =>
-  `Task ${number} "${title}" has finished work that could not land, and the task that was to correct it ended without a result.`
+  `${taskName({ number, title })} has finished work that could not land, and the task that was to correct it ended without a result.`
 
 const keptText = (run: Run | undefined): string =>
   run?.commit == null

@@ -2,6 +2,7 @@
  * Makes the AutoFix task that solves a conflict of finished work, `[AutoFix-Conflict] PR #n`. Its runs start in a workspace in which
  * both sides are merged (src/runtime/agent/conflict-workspace.ts); the branch of the goal and the user's repository stay as they are.
  */
+import { taskName } from '../../domain/task-title.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
 import type { Run } from '../../domain/run.ts'
 import type { Goal } from '../../domain/goal.ts'
@@ -91,7 +92,7 @@ export const conflictInstructions = (conflict: Conflict): string => {
     ownInstructions(conflict),
     '',
     heading,
-    `Task ${task.number} "${task.title}" has done this already, and its work passed its checks, but it cannot be merged as it is. The workspace is the branch as it is now, with that work merged in. Do not start over.`,
+    `${taskName(task)} has done this already, and its work passed its checks, but it cannot be merged as it is. The workspace is the branch as it is now, with that work merged in. Do not start over.`,
     ...sidesOf(conflict),
     ...(merged.length === 0 ? [] : ['What was merged first, and has to keep working:', ...listed(merged)]),
   ].join('\n')

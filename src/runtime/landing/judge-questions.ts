@@ -1,4 +1,5 @@
 /** What a person is asked about finished work: to decide about it, or what to do where reviewer and writer do not agree. */
+import { taskName } from '../../domain/task-title.ts'
 import { proofText } from '../../domain/proof.ts'
 import type { Choice } from '../../domain/escalation.ts'
 import type { ReviewPoint } from '../../domain/judgement.ts'
@@ -22,8 +23,6 @@ import { heldReason, type Held } from '../core/held-work.ts'
 import { questionWithTried } from '../core/tried.ts'
 
 type Question = Omit<NewEscalation, 'id'>
-
-const named = ({ number, title }: Task): string => `Task ${number} "${title}"`
 
 const about = (
   task: Task,
@@ -77,7 +76,7 @@ interface ToDecide {
 export const decideQuestion = (task: Task, run: Run, { held, why, found, tried }: ToDecide): Question => {
   const reasons = [...(held === undefined ? [] : [heldReason(held)]), ...(why === undefined ? [] : [why])]
   const because = reasons.length === 0 ? '' : ` (${reasons.join('; ')})`
-  const happened = `${named(task)} is finished and changes ${filesText(run)}; it lands only if you approve it${because}.`
+  const happened = `${taskName(task)} is finished and changes ${filesText(run)}; it lands only if you approve it${because}.`
   return {
     ...about(task, run, {
       ...{ happened, tried },
@@ -98,7 +97,7 @@ export const outvotedQuestion = (
   run: Run,
   { reason, tried, ...found }: Found & { reason: string; tried: string[] },
 ): Question => {
-  const happened = `${named(task)} needs your decision: ${reason}.`
+  const happened = `${taskName(task)} needs your decision: ${reason}.`
   return {
     ...about(task, run, { happened, tried, details: [...foundLines(found), ...checkLines(run), ...lookLines(run)] }),
     choices: [approveChoice(task.id, run), rejectChoice(task.id, run), cancelChoice(task.id)],
@@ -111,7 +110,7 @@ export const noReviewQuestion = (
   run: Run,
   { reason, tried }: { reason: string; tried: string[] },
 ): Question => {
-  const happened = `${named(task)} could not be reviewed: ${reason}.`
+  const happened = `${taskName(task)} could not be reviewed: ${reason}.`
   return {
     ...about(task, run, { happened, tried, details: [...checkLines(run), ...lookLines(run)] }),
     choices: [approveChoice(task.id, run), askAgainChoice(task.id), rejectChoice(task.id, run), cancelChoice(task.id)],
@@ -124,7 +123,7 @@ export const noBudgetQuestion = (
   run: Run,
   { limit, tried }: { limit: string; tried: string[] },
 ): Question => {
-  const happened = `${named(task)} was not reviewed, because ${limit}.`
+  const happened = `${taskName(task)} was not reviewed, because ${limit}.`
   return {
     ...about(task, run, { happened, tried, details: [...checkLines(run), ...lookLines(run)] }),
     kind: 'budget',
@@ -158,7 +157,7 @@ export const disagreementQuestion = (
   { by, points, summary, again, writer, tried }: BothSides & { tried: string[] },
 ): Question => {
   const still = again ? 'still objects' : 'objects'
-  const happened = `${named(task)} cannot land: ${by} ${still}, and no further correction is tried. ${objectionText(points)}.`
+  const happened = `${taskName(task)} cannot land: ${by} ${still}, and no further correction is tried. ${objectionText(points)}.`
   return {
     ...about(task, run, {
       happened,

@@ -3,6 +3,7 @@
  * weakened its own checks, or is larger than the owner's limits, never lands by itself. What passes them lands in mode `auto`, waits for
  * a reviewer in mode `llm` (review-work.ts), and for a person in mode `human`. A run is claimed once, and its verdict is final.
  */
+import { taskName } from '../../domain/task-title.ts'
 import { strictestMode, type JudgeMode } from '../../domain/judgement.ts'
 import { isEvidence, type Run } from '../../domain/run.ts'
 import { mayStartWork, type Goal } from '../../domain/goal.ts'
@@ -83,7 +84,7 @@ export const judgeableWork = async (tx: Queryable, run: Run): Promise<Work | und
 }
 
 const rejectedQuestion = (task: Task, run: Run, reason: string, tried: string[]): Omit<NewEscalation, 'id'> => {
-  const happened = `Task ${task.number} "${task.title}" was not approved: ${reason}.`
+  const happened = `${taskName(task)} was not approved: ${reason}.`
   return {
     ...{ goalId: run.goalId, taskId: run.taskId, runId: run.id },
     kind: 'exhausted',

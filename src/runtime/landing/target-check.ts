@@ -3,6 +3,7 @@
  * owner's contract. What passed on the same files before is not repeated. If one fails, the goal says so and names the task whose work
  * made it fail; the branch is changed only by a person (`unstuck revert`).
  */
+import { taskNameInside } from '../../domain/task-title.ts'
 import type { Goal, TargetCheck } from '../../domain/goal.ts'
 import { messageOf } from '../../errors.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
@@ -103,7 +104,7 @@ const storeFailure = async (checked: Checked, failed: ObservedCheck): Promise<vo
     return store(checked, { state: 'unknown', detail: `"${failed.command}" could not run here: ${machine}` })
   const part = await blame(checked, failed.command)
   if (context.stopping.aborted) return
-  const since = part === undefined ? '' : ` since task ${part.task.number} "${part.task.title}"`
+  const since = part === undefined ? '' : ` since ${taskNameInside(part.task)}`
   await store(checked, {
     ...{ state: 'failed', command: failed.command, taskId: part?.task.id ?? null },
     detail: `after the landing "${failed.command}" fails on ${goal.targetBranch}${since}: ${evidence}`,

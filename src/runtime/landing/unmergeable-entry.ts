@@ -3,6 +3,7 @@
  * base, or ask a person. The same rules apply to a queue entry and to a merged commit that conflicts with its moved
  * target.
  */
+import { taskName } from '../../domain/task-title.ts'
 import type { AnyFacts, Diagnosis } from '../../recovery/types.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
 import type { Unmergeable } from '../../recovery/diagnosis/direct-evidence.ts'
@@ -33,7 +34,7 @@ export const machineFault = ({ facts }: { facts: AnyFacts }): string | undefined
 const happenedText = ({ task }: MergeAttempt, diagnosis: Diagnosis): string => {
   const machine = machineFault(diagnosis)
   return machine === undefined
-    ? `Task ${task.number} "${task.title}" could not be merged: ${diagnosis.evidence}.`
+    ? `${taskName(task)} could not be merged: ${diagnosis.evidence}.`
     : machineProblemText(task, machine)
 }
 

@@ -1,4 +1,5 @@
 /** A person decides about finished work: it lands as it is, is corrected by a note, or goes to the reviewer again. */
+import { taskNameInside } from '../../domain/task-title.ts'
 import { offersChoice, type ChoiceKind, type Escalation } from '../../domain/escalation.ts'
 import { goalEnded, type Goal } from '../../domain/goal.ts'
 import type { Judgement, ReviewPoint } from '../../domain/judgement.ts'
@@ -39,7 +40,7 @@ const shortest = 7
 
 /** The work may change between the look at it and the answer. What a review task brings also has the name of the commit that it reviews. */
 const refuseOtherWork = ({ task, run, question }: Pick<Decided, 'task' | 'run' | 'question'>, seen: Seen): void => {
-  const name = `task ${task.number} "${task.title}"`
+  const name = taskNameInside(task)
   if (seen.question !== undefined && seen.question !== question.id)
     throw new AppError(
       'STALE',
@@ -76,7 +77,7 @@ const decidedWork = async (tx: Queryable, id: string, { kind, what, ...seen }: W
   if (question === undefined || run === undefined || !offersChoice(question, kind))
     throw new AppError(
       'ILLEGAL',
-      `task ${task.number} "${task.title}" is ${task.status}, and has no finished work that waits for ${what}; "unstuck status" shows what waits for you`,
+      `${taskNameInside(task)} is ${task.status}, and has no finished work that waits for ${what}; "unstuck status" shows what waits for you`,
     )
   refuseOtherWork({ task, run, question }, seen)
   if (goalEnded(goal.state))

@@ -1,4 +1,5 @@
 /** What a person reads who uses a command on a task that has ended, with the command that helps. */
+import { taskNameInside } from '../../domain/task-title.ts'
 import type { Task } from '../../domain/task.ts'
 import type { Queryable } from '../../store/db.ts'
 import { isGivenUp } from '../../store/requeue.ts'
@@ -25,7 +26,7 @@ export const continuedText = async (db: Queryable, task: Task, verb: 'retry' | '
       : verb === 'cancel' && status === 'cancelled'
         ? `to end the goal: unstuck cancel ${goalId}`
         : `use: unstuck ${verb} ${id}`
-  return `task ${task.number} has ended, because task ${number} "${title}" continues its work and ${state}; ${advice}`
+  return `task ${task.number} has ended, because ${taskNameInside({ number, title })} continues its work and ${state}; ${advice}`
 }
 
 export const alreadyCancelledText = async (db: Queryable, task: Task): Promise<string> => {

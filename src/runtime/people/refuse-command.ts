@@ -1,4 +1,5 @@
 /** Commands that are refused because of what happens to the task at this moment, with what to do instead. */
+import { taskNameInside } from '../../domain/task-title.ts'
 import { waitsForAutoFix } from '../../domain/rework.ts'
 import type { Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
@@ -23,7 +24,7 @@ export const refuseWhileCorrected = async (
   const { id, number, title, status } = corrector
   throw new AppError(
     'ILLEGAL',
-    `task ${task.number} waits for task ${number} "${title}", which corrects its work and is ${status}; use: unstuck ${verb} ${id}. To end both: unstuck cancel ${task.id}`,
+    `task ${task.number} waits for ${taskNameInside({ number, title })}, which corrects its work and is ${status}; use: unstuck ${verb} ${id}. To end both: unstuck cancel ${task.id}`,
   )
 }
 

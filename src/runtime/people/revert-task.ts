@@ -2,6 +2,7 @@
  * `unstuck revert`: undoes the work of a landed task on the user's branch, with one commit on its tip. Only a person orders it. The branch
  * moves as for a landing: by a fast-forward, in a clean checkout only, and by compare-and-swap.
  */
+import { taskNameInside } from '../../domain/task-title.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
 import type { Task } from '../../domain/task.ts'
@@ -59,7 +60,7 @@ const landedWork = async (context: Context, id: string): Promise<Landed> => {
   const entry = (await listMerges(context.db, { goalId: goal.id, state: 'merged' })).findLast(
     ({ taskId }) => taskId === id,
   )
-  const cannot = `task ${task.number} "${task.title}" cannot be reverted`
+  const cannot = `${taskNameInside(task)} cannot be reverted`
   if (task.status !== 'done' || !hasTarget(goal) || !hasLanded(entry))
     throw illegal(`${cannot}: ${notLanded(task, goal)}`)
   const tip = await tipOf(context, goal)
@@ -110,13 +111,11 @@ const revertCommit = async (context: Context, landed: Landed): Promise<string> =
     const later = await laterWork(context, landed, conflicts)
     const then = later.length === 0 ? '' : `, by ${later.join(', ')}`
     throw illegal(
-      `task ${task.number} "${task.title}" cannot be reverted: ${conflicts.map(visibleText).join(', ')} was changed later in the same lines${then}. Revert the later work first, or resolve it by hand: git revert ${entry.landedCommit.slice(0, 12)}`,
+      `${taskNameInside(task)} cannot be reverted: ${conflicts.map(visibleText).join(', ')} was changed later in the same lines${then}. Revert the later work first, or resolve it by hand: git revert ${entry.landedCommit.slice(0, 12)}`,
     )
   }
   if (tree === (await git.treeOf(context.shadow, tip)))
-    throw illegal(
-      `task ${task.number} "${task.title}" is reverted already: ${goal.targetBranch} has none of its changes`,
-    )
+    throw illegal(`${taskNameInside(task)} is reverted already: ${goal.targetBranch} has none of its changes`)
   const author = await git.authorOf(context.repository)
   return git.buildCommit(context.shadow, {
     ...(author === undefined ? {} : { author }),
@@ -185,9 +184,7 @@ export const revertTask = async (context: Context, id: string, by: string | unde
   const { goal, task, entry } = landed
   const earlier = await earlierRevert(context, landed)
   if (earlier !== undefined && earlier === entry.revertedCommit)
-    throw illegal(
-      `task ${task.number} "${task.title}" is reverted already, by ${earlier.slice(0, 12)} on ${goal.targetBranch}`,
-    )
+    throw illegal(`${taskNameInside(task)} is reverted already, by ${earlier.slice(0, 12)} on ${goal.targetBranch}`)
   const commit = earlier ?? (await revertCommit(context, landed))
   if (earlier === undefined) await publish(context, landed, commit)
   return record(context, landed, commit, by)

@@ -1,4 +1,5 @@
 /** Runs that end early: interrupted without a fault of the task (lost shim, reboot, engine gone), or cancelled by a person meanwhile. */
+import { taskName } from '../../domain/task-title.ts'
 import type { ErrorMeta, Run } from '../../domain/run.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
@@ -60,7 +61,7 @@ export const interruptRun = async (context: Context, tx: Queryable, run: Run, re
     return ended
   }
   mustSucceed(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason } }))
-  const happened = `Task ${task.number} "${task.title}" was interrupted ${earlier.length + 1} times: ${reason}.`
+  const happened = `${taskName(task)} was interrupted ${earlier.length + 1} times: ${reason}.`
   const tried = [`restarted the attempt ${earlier.length} times, with the same result`]
   await openEscalation(tx, {
     id: context.newId('q'),

@@ -2,6 +2,7 @@
  * What can be done, without an agent, about changed paths outside a task. It collects the facts; the playbooks of rung 5 choose.
  * Denied paths, secrets, nested repositories and links out of the repository have no option but the agent's own correction.
  */
+import { taskNameInside } from '../../domain/task-title.ts'
 import { foldersAbove } from '../../domain/folders-above.ts'
 import { learnedPatternFor } from '../../domain/path-grant.ts'
 import { isExcluded, type Excluded } from '../../domain/run.ts'
@@ -42,7 +43,7 @@ const pathTaskOf = ({ context, task }: OfTask): PathTask => {
 export const heldByOthers = async ({ context, task }: OfTask): Promise<HeldArea[]> =>
   (await tasksHoldingAreas(context.db))
     .filter(({ id }) => id !== task.id)
-    .flatMap(({ areas, number, title }) => areas.map((area) => ({ area, by: `task ${number} "${title}"` })))
+    .flatMap(({ areas, number, title }) => areas.map((area) => ({ area, by: taskNameInside({ number, title }) })))
 
 /** The folders above some paths in which nothing else is: neither a file of the base nor another change. */
 const foldersOfTheirOwn = async (
