@@ -1,4 +1,7 @@
 /** The work of `unstuck policy explain`. Without `--task` no engine and no store are needed; learned paths are read where there is one. */
+import type { CarriedPath } from '../recovery/policy/carried-paths.ts'
+import { goalRef } from '../runtime/core/context.ts'
+import { carriedSince } from '../runtime/core/effective-paths.ts'
 import { ownersPaths } from '../runtime/core/grantable-paths.ts'
 import { isAbsolute, relative } from 'node:path'
 import type { Grant, GrantList, LearnedPath, TaskView } from '../api/contract.ts'
@@ -12,7 +15,11 @@ import type { HeldArea } from '../recovery/policy/path-safety.ts'
 import { overlapOf } from '../domain/area.ts'
 import { evidenceText, grantedTo } from '../domain/path-grant.ts'
 import { holdsAreas } from '../domain/task.ts'
+import { taskNameInside } from '../domain/task-title.ts'
+import { readRef } from '../workspace/branches.ts'
 import { pathFactsOf } from '../workspace/path-facts.ts'
+import { renamesSince } from '../workspace/renames.ts'
+import type { Repository } from '../workspace/repository-types.ts'
 import type { JsonOption } from './command-options.ts'
 import { homeOf } from './engine/home.ts'
 import { printJson, printLine, type Io } from './io.ts'
@@ -34,6 +41,7 @@ interface TaskFacts {
   task: TaskView
   held: HeldArea[]
   grants: GrantFact[]
+  carried: CarriedPath[]
 }
 
 interface StoreFacts {
@@ -74,8 +82,20 @@ const grantsOf = async (
     .map(grantFact)
 }
 
+/** On the branch of the task's goal, where its next run begins. */
+const carriedOf = async (repository: Repository, task: TaskView): Promise<CarriedPath[]> => {
+  const tip = await readRef(repository, goalRef(task.goalId))
+  if (tip === null) return []
+  const made = { ...task, createdAt: new Date(task.createdAt) }
+  return carriedSince(made, (since) => renamesSince(repository, { tip, since })).catch(() => [])
+}
+
 /** The learned paths, and with a task its grants and the areas in which other tasks work. */
-const readFacts = async (io: Io, config: Config, id: string | undefined): Promise<StoreFacts> => {
+const readFacts = async (
+  io: Io,
+  { config, repository }: { config: Config; repository: Repository },
+  id: string | undefined,
+): Promise<StoreFacts> => {
   const { readOnly } = await import('./engine/read-only.ts')
   return readOnly(io, async ({ client }) => {
     const { grants, learned } = await client.get<GrantList>('/grants')
@@ -84,16 +104,17 @@ const readFacts = async (io: Io, config: Config, id: string | undefined): Promis
     const all = await client.all<TaskView>('/tasks')
     const others = all.filter((other) => other.id !== id && holdsAreas(other.status))
     const held = others.flatMap(({ areas, number, title }) =>
-      areas.map((area) => ({ area, by: `task ${number} "${title}"` })),
+      areas.map((area) => ({ area, by: taskNameInside({ number, title }) })),
     )
-    return { learned, found: { task, held, grants: await grantsOf(task, { all, grants, config }) } }
+    const carried = await carriedOf(repository, task)
+    return { learned, found: { task, held, carried, grants: await grantsOf(task, { all, grants, config }) } }
   })
 }
 
 /** Where nothing has been run yet, nothing is learned. */
-const factsOf = async (io: Io, config: Config, id: string | undefined): Promise<StoreFacts> => {
+const factsOf = async (io: Io, from: Parameters<typeof readFacts>[1], id: string | undefined): Promise<StoreFacts> => {
   try {
-    return await readFacts(io, config, id)
+    return await readFacts(io, from, id)
   } catch (error) {
     if (id === undefined && error instanceof AppError && error.code === 'NOT_FOUND') return { learned: [] }
     throw error
@@ -189,11 +210,11 @@ export const policyExplainCommand = async (
   const path = pathFromTop(root, text)
   const config = loadConfig({ root, environment: io.environment })
   const { policy, settings } = loadWithSources({ root, environment: io.environment })
-  const { found, learned } = await factsOf(io, config, options.task)
+  const { found, learned } = await factsOf(io, { config, repository }, options.task)
   const { useLlm, attempts } = config.policyRecovery
   const answer = explainPath({
     ...{ path, policy, denied: deniedBy(config), generated: generatedBy(io, config, learned) },
-    ...{ held: found?.held ?? [], grants: found?.grants ?? [] },
+    ...{ held: found?.held ?? [], grants: found?.grants ?? [], carried: found?.carried ?? [] },
     facts: inBase(await pathFactsOf(repository, path)),
     ...{ useLlm, attempts, disabled: config.playbooks.disabled, isDirect: false },
     ...(found === undefined ? {} : { task: pathTaskOf(found.task) }),

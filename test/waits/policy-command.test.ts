@@ -1,4 +1,5 @@
 /** `unstuck policy`: the whole command line, without an engine where the files are enough, and on a store where they are not. */
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -220,4 +221,19 @@ describe('policy test', () => {
     const found = await unstuck(['policy', 'test', '--config', 'nowhere.json'])
     expect([found.status, found.stderr]).toEqual([2, expect.stringMatching(/--config: .*nowhere\.json cannot be read/)])
   })
+})
+
+// Last, because its goal is one more that the tests of `policy test` would count.
+test('policy explain follows a file of the task that a commit of its goal moved', async () => {
+  const made = await scene.goal([{ allowedPaths: ['tracked.log'] }])
+  const { id } = await scene.task(made)
+  const worktree = join(scene.top, 'beside')
+  const git = (cwd: string, ...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { cwd, stdio: 'ignore' })
+  git(scene.root, 'worktree', 'add', worktree, `unstuck/goal/${made}`)
+  git(worktree, 'mv', 'tracked.log', 'moved.log')
+  git(worktree, 'commit', '-m', 'move it')
+  const explain = (path: string) => json(['policy', 'explain', path, '--task', id])
+  expect(await explain('moved.log')).toMatchObject({ decision: 'allowed', rule: 'task' })
+  expect(await explain('other.c')).toMatchObject({ decision: 'refused', rule: 'no_rule' })
 })

@@ -81,6 +81,14 @@ describe('which rule decides about a path', () => {
     ['the same in a docs task', 'coverage/a.html', { task: task({ role: 'docser' }) }, 'refused', 'docs_task', /docs/],
     ['a generated file in the own folder', 'gen/a.html', { isDirect: true }, 'asked', 'model', /no rule connects/],
     [
+      'a file of the task under a newer name',
+      'lib/new.c',
+      { carried: [{ from: 'src/old.c', to: 'lib/new.c' }] },
+      'allowed',
+      'task',
+      /src\/old\.c/,
+    ],
+    [
       'a granted path',
       'tools/a.c',
       { grants: [{ path: 'tools', from: 'grant p-1', change: 'unstuck grants revoke p-1' }] },

@@ -19,7 +19,7 @@ const rulesOf = (texts: readonly string[]): PathRule[] =>
   })
 
 /** The violation of the run's own check. */
-const violationOf = ({ path, facts, task = noTask, denied, grants }: PathQuestion) => {
+const violationOf = ({ path, facts, task = noTask, denied, grants, carried = [] }: PathQuestion) => {
   const change = {
     path,
     oldMode: facts.tracked ? facts.mode : '000000',
@@ -27,7 +27,10 @@ const violationOf = ({ path, facts, task = noTask, denied, grants }: PathQuestio
   }
   const [violation] = checkPathPolicy({
     changes: [change],
-    allowedPaths: rulesOf([...task.allowedPaths, ...grants.map((grant) => grant.path)]),
+    allowedPaths: [
+      ...rulesOf([...task.allowedPaths, ...grants.map((grant) => grant.path)]),
+      ...carried.map(({ to }) => ({ literal: to })),
+    ],
     deniedPaths: rulesOf([...task.deniedPaths, ...denied.map((each) => each.path)]),
     nestedRepositories: [],
     symlinkTargets: new Map(facts.linkTarget === undefined ? [] : [[path, facts.linkTarget]]),
@@ -93,13 +96,18 @@ const covers = (rule: string, path: string): boolean => {
   return parsed.ok && pathMatcher(parsed.rule)(path)
 }
 
-const byTask = ({ path, task = noTask, grants }: PathQuestion): PathVerdict => {
+const byTask = ({ path, task = noTask, grants, carried = [] }: PathQuestion): PathVerdict => {
   const name = shownPath(path)
   const own = task.allowedPaths.find((rule) => covers(rule, path))
-  const [from, change] = ['allowedPaths of the task', 'unstuck edit TASK --paths …, without this path']
+  const [from, change] = ['allowedPaths of the task', 'unstuck edit TASK --path …, without this path']
   if (own !== undefined) {
     const because = `${name} is covered by the allowed paths of the task (${shownPath(own)}).`
     return { decision: 'allowed', rule: 'task', because, from, change }
+  }
+  const moved = carried.find(({ to }) => to === path)
+  if (moved !== undefined) {
+    const because = `${name} is ${shownPath(moved.from)}, which the task may change, under the name that a commit gave it since the task was made.`
+    return { decision: 'allowed', rule: 'task', because, from, change: `unstuck edit TASK --deny "${shownPath(path)}"` }
   }
   const grant = grants.find((each) => covers(each.path, path))
   if (grant === undefined) return undefined
@@ -138,9 +146,9 @@ const origins: Readonly<Record<AutoAllow['rule'], { from: string; change: string
   unsafe_path: { from: 'built-in', change: 'No setting allows it. Give the file another name.' },
   denied: { from: 'deniedPaths', change: 'Remove it from deniedPaths.' },
   secret: { from: 'the built-in list of secrets', change: 'No setting allows it.' },
-  docs_task: { from: 'the role docser of the task', change: 'unstuck edit TASK --paths …' },
+  docs_task: { from: 'the role docser of the task', change: 'unstuck edit TASK --add-path …' },
   held_area: { from: 'the area of the other task', change: 'It is decided anew when the other task has ended.' },
-  no_rule: { from: 'no setting covers it', change: 'unstuck edit TASK --paths …, or unstuck grants add' },
+  no_rule: { from: 'no setting covers it', change: 'unstuck edit TASK --add-path …, or unstuck grants add' },
 }
 
 const notAFile = ({ path }: PathQuestion): PathVerdict => ({

@@ -1,4 +1,5 @@
 /** What is asked about a path before a run, and the answer. */
+import type { CarriedPath } from './carried-paths.ts'
 import type { PathTask } from './auto-allow.ts'
 import type { HeldArea } from './path-safety.ts'
 import type { PolicyRecovery } from './recovery-policy.ts'
@@ -26,6 +27,8 @@ export interface PathQuestion {
   held: readonly HeldArea[]
   /** Paths that the task may change in addition to its own. */
   grants: readonly GrantFact[]
+  /** Files of the task's paths that commits renamed since the task was made. */
+  carried?: readonly CarriedPath[]
   /** `policyRecovery.attempts`: with 0, no rule is asked. */
   attempts: number
   /** `policyRecovery.useLlm` */

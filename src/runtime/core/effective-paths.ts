@@ -27,20 +27,27 @@ export const deniedTexts = ({ task, context }: Pick<RunContext, 'task' | 'contex
 /** Commit dates are set by other clocks. */
 const marginMs = 3_600_000
 
-/** Where files that the task may change are now, if a commit moved them since the task was made. Read once per run. */
+/** Where files that a task may change are now, if a commit moved them since the task was made. */
+export const carriedSince = async (
+  task: { createdAt: Date; allowedPaths: readonly string[] },
+  renamesSince: (time: Date) => Promise<CarriedPath[]>,
+): Promise<CarriedPath[]> =>
+  task.allowedPaths.length === 0
+    ? []
+    : carriedPaths(pathRulesOf(task.allowedPaths), await renamesSince(new Date(task.createdAt.getTime() - marginMs)))
+
+/** The same for a run, on its base commit. Read once per run. */
 export const carriedFor = (runContext: RunContext): Promise<CarriedPath[]> => {
   const { context, run, task } = runContext
   const tip = run.baseCommit
-  if (tip === null || task.allowedPaths.length === 0) return Promise.resolve([])
-  const since = new Date(task.createdAt.getTime() - marginMs)
-  runContext.carried ??= context.ports.git
-    .renamesSince(context.repository, { tip, since })
-    .then((renames) => carriedPaths(pathRulesOf(task.allowedPaths), renames))
-    .catch((error: unknown) => {
-      // As in a partial clone, whose missing contents git would have to compare. The task keeps its own paths.
-      context.log.warn({ run: run.id, error: messageOf(error) }, 'renames could not be read')
-      return []
-    })
+  if (tip === null) return Promise.resolve([])
+  runContext.carried ??= carriedSince(task, (since) =>
+    context.ports.git.renamesSince(context.repository, { tip, since }),
+  ).catch((error: unknown) => {
+    // As in a partial clone, whose missing contents git would have to compare. The task keeps its own paths.
+    context.log.warn({ run: run.id, error: messageOf(error) }, 'renames could not be read')
+    return []
+  })
   return runContext.carried
 }
 
