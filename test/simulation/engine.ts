@@ -61,6 +61,7 @@ const createStep = (world: World, self: Incarnation): Step => {
 const clockOf = (world: World, self: Incarnation): Clock => ({
   now: () => world.wall(),
   elapsed: () => world.scheduler.now(),
+  sinceBoot: () => world.scheduler.now(),
   wait: (ms, signal) =>
     new Promise((resolve) => {
       if (signal?.aborted === true) return resolve()

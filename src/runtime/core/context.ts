@@ -65,6 +65,8 @@ export interface Clock {
   every(ms: number, work: () => void): () => void
   /** Milliseconds since an arbitrary moment, for measuring durations; a jump of the wall clock does not change it. */
   elapsed(): number
+  /** The same with the time that the machine slept: what a clock that was not set goes on by. */
+  sinceBoot(): number
 }
 
 export interface Logger {

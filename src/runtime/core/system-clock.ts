@@ -1,4 +1,5 @@
 /** The real clock. The runtime waits and measures only through a `Clock`, so that the simulation controls time. */
+import { uptime } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Clock } from './context.ts'
 
@@ -16,4 +17,5 @@ export const systemClock: Clock = {
     return () => clearInterval(timer)
   },
   elapsed: () => performance.now(),
+  sinceBoot: () => uptime() * 1000,
 }

@@ -9,49 +9,65 @@ import type { Context } from '../core/context.ts'
 
 export interface Clocks {
   monotonic: number
+  /** As `monotonic`, with the time that the machine slept. */
+  boot: number
   wall: number
   store: number
   /** Milliseconds that the query of the store's clock took: its time is only known to this precision. */
   queryMs: number
 }
 
+export interface ClockJump {
+  /** What happened, for people. */
+  evidence: string
+  /** Milliseconds by which the clock of the store was set, negative = back; 0 = it was not set, though the machine may have slept. */
+  storeSetMs: number
+}
+
 /** A difference between two comparisons that elapsed time does not explain; undefined = none. */
-export const clockJump = (before: Clocks, now: Clocks, ttlSeconds: number): string | undefined => {
+export const clockJump = (before: Clocks, now: Clocks, ttlSeconds: number): ClockJump | undefined => {
   const passed = now.monotonic - before.monotonic
+  const slept = now.boot - before.boot - passed
   const tolerance = Math.max(2_000, renewIntervalMs(ttlSeconds) / 2)
+  const storeTolerance = tolerance + before.queryMs + now.queryMs
   const seconds = (ms: number): string => `${Math.round(Math.abs(ms) / 1000)} s`
-  if (passed > ttlSeconds * 1000) return `this engine did nothing for ${seconds(passed)}`
-  const wall = now.wall - before.wall - passed
-  const store = now.store - before.store - passed
-  const storeMoved = Math.abs(store) > tolerance + before.queryMs + now.queryMs
-  if (wall > tolerance && storeMoved && Math.abs(wall - store) < tolerance)
-    return `this machine slept for ${seconds(wall)}, or its clock was set`
-  if (storeMoved) return `the clock of the store jumped ${store > 0 ? 'ahead' : 'back'} by ${seconds(store)}`
-  if (Math.abs(wall) > tolerance)
-    return `the clock of this machine jumped ${wall > 0 ? 'ahead' : 'back'} by ${seconds(wall)}, or it slept`
-  return undefined
+  const wall = now.wall - before.wall - passed - slept
+  const store = now.store - before.store - passed - slept
+  const storeSetMs = Math.abs(store) > storeTolerance ? store : 0
+  const told = (evidence: string): ClockJump => ({ evidence, storeSetMs })
+  const set = (whose: string, ms: number): ClockJump =>
+    told(`the clock of ${whose} was set ${ms > 0 ? 'ahead' : 'back'} by ${seconds(ms)}`)
+  if (storeSetMs !== 0) return set('the store', store)
+  if (passed > ttlSeconds * 1000) return told(`this engine did nothing for ${seconds(passed)}`)
+  if (slept > tolerance) return told(`this machine slept for ${seconds(slept)}`)
+  return Math.abs(wall) > tolerance ? set('this machine', wall) : undefined
 }
 
 export interface GracePeriod {
   /** Starts a grace period of one renewal interval. */
   begin(): void
   isOver(): boolean
-  /** Compares the clocks, at most once a second. If one jumped, starts a grace period and records an event. */
-  compareClocks(): Promise<void>
+  /**
+   * Compares the clocks, at most once a second. If one jumped, starts a grace period and records an event. Returns the milliseconds by
+   * which the clock of the store was set; the leader then moves the waits along.
+   */
+  compareClocks(): Promise<number>
 }
 
 const compareEveryMs = 1_000
 
 const clocksNow = async ({ clock, db }: Context): Promise<Clocks> => {
   const mono = clock.elapsed()
+  const boot = clock.sinceBoot()
   const wall = clock.now().getTime()
   const store = (await storeNow(db)).getTime()
-  return { monotonic: mono, wall, store, queryMs: clock.elapsed() - mono }
+  return { monotonic: mono, boot, wall, store, queryMs: clock.elapsed() - mono }
 }
 
 const graceMs = (context: Context): number => renewIntervalMs(context.config().lease.ttlSeconds)
 
-const recordJump = async (context: Context, engine: string, evidence: string): Promise<void> => {
+/** In the events and the log. */
+export const recordJump = async (context: Context, engine: string, evidence: string): Promise<void> => {
   context.log.warn({ evidence }, 'grace period: nothing is declared dead for a while')
   await appendEvent(context.db, {
     type: 'engine.clock_jumped',
@@ -70,13 +86,14 @@ export const createGracePeriod = (context: Context, engineId: string): GracePeri
     begin,
     isOver: () => clock.elapsed() >= until,
     compareClocks: async () => {
-      if (before !== undefined && clock.elapsed() - before.monotonic < compareEveryMs) return
+      if (before !== undefined && clock.elapsed() - before.monotonic < compareEveryMs) return 0
       const now = await clocksNow(context)
-      const evidence = before === undefined ? undefined : clockJump(before, now, context.config().lease.ttlSeconds)
+      const jump = before === undefined ? undefined : clockJump(before, now, context.config().lease.ttlSeconds)
       before = now
-      if (evidence === undefined) return
+      if (jump === undefined) return 0
       begin()
-      await recordJump(context, engineId, evidence)
+      await recordJump(context, engineId, jump.evidence)
+      return jump.storeSetMs
     },
   }
 }

@@ -13,7 +13,8 @@ import {
 } from '../../store/leader.ts'
 import { finishCancels } from '../people/commands.ts'
 import type { Context } from '../core/context.ts'
-import type { GracePeriod } from './grace-period.ts'
+import { moveWaits, secondsBehind } from '../../store/clock-change.ts'
+import { recordJump, type GracePeriod } from './grace-period.ts'
 import { dropUnusedRunRefs } from '../landing/run-refs.ts'
 import { requeueInterruptedMerges } from '../landing/merge-queue.ts'
 
@@ -48,12 +49,24 @@ const createHolderWatch = ({ db, clock, log }: Context) => {
   }
 }
 
+/** Less than this is no setting of a clock, but a store that was slow to answer. */
+const clockToleranceSeconds = 5
+
+/** After the clock of the store was set back while no engine led. A step ahead cannot be told from time that passed. */
+const catchUpWithClock = async (context: Context, engineId: string): Promise<void> => {
+  const seconds = await secondsBehind(context.db)
+  if (seconds < clockToleranceSeconds) return
+  await moveWaits(context.db, -seconds)
+  await recordJump(context, engineId, `the clock of the store was set back by ${Math.round(seconds)} s`)
+}
+
 /** Becomes the leader and returns the term. Finishes first what the previous leader left half done. */
 const beginTerm = async (context: Context, engineId: string, gracePeriod: GracePeriod): Promise<number> => {
   const term = await becomeLeader(context.db, engineId)
   // Live owners need time to prove it: their renewals may have waited for the store as long as this engine did.
   gracePeriod.begin()
   const own = { ...context, db: fencedByTerm(context.db, term) }
+  await catchUpWithClock(own, engineId)
   await requeueInterruptedMerges(own)
   await finishCancels(own, 0)
   // A leader that was killed after a merge could not drop the refs that the merge had used.
