@@ -8,7 +8,7 @@ import { pick, single } from './work.ts'
 
 const nothing = {}
 
-const portTest = (port: number): string => `import { createServer } from 'node:net'
+export const portTest = (port: number): string => `import { createServer } from 'node:net'
 import { test } from 'node:test'
 
 test('the server starts', () => new Promise((resolve, reject) => {

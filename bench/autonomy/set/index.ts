@@ -1,5 +1,5 @@
 /**
- * The set: sixty-nine entries, fifty-nine with one fault and ten with two. Whether an entry is recoverable was fixed by what the documents
+ * The set: eighty-one entries, sixty-eight with one fault and thirteen with two. Whether an entry is recoverable was fixed by what the documents
  * promise (the families of recovery with their bounds, the modes of the path rules, requeueing and rework), before the code could
  * do all of it, and not by what the code does. An entry changes only when a document does, or where its scene does not produce
  * its fault.
@@ -11,6 +11,7 @@
  * Each entry is deterministic by its seed, needs no network and uses a scripted agent; waits are shortened by configuration.
  */
 import { checkEntries } from './checks.ts'
+import { dayEntries } from './day.ts'
 import type { SetEntry } from './entry.ts'
 import { labelEntries } from './labels.ts'
 import { launchEntries } from './launches.ts'
@@ -21,6 +22,7 @@ export const setEntries: readonly SetEntry[] = [
   ...launchEntries,
   ...checkEntries,
   ...labelEntries,
+  ...dayEntries,
   ...pathEntries,
   ...mergeEntries,
   ...doubleEntries,
