@@ -244,12 +244,9 @@ const branchFiles = async (gitDir: string, folder: string): Promise<Tip[]> => {
   return (await Promise.all(below)).flat()
 }
 
-/** Packed refs of which the shadow lacks the commit: the others are the owner's, as the clone got them. */
-const packedByAgent = async (shadow: Shadow, gitDir: string): Promise<Tip[]> => {
-  const lines = (await readPlain(join(gitDir, 'packed-refs'))).split('\n').map((line) => line.split(' '))
-  const named = lines
-    .map(([commit = '', ref = '']) => ({ commit, name: nameOf(ref) }))
-    .filter(({ commit }) => isObject(commit))
+/** Those whose commit the shadow lacks: the others are the owner's, as the clone got them. */
+const ofAgent = async (shadow: Shadow, tips: readonly Tip[]): Promise<Tip[]> => {
+  const named = tips.filter(({ commit }) => isObject(commit))
   if (named.length === 0) return []
   const input = named.map(({ commit }) => `${commit}\n`).join('')
   const { stdout } = await git(['cat-file', '--batch-check=%(objectname)'], { ...inShadow(shadow), input })
@@ -257,14 +254,36 @@ const packedByAgent = async (shadow: Shadow, gitDir: string): Promise<Tip[]> => 
   return named.filter(({ commit }) => missing.has(commit))
 }
 
-/** Tips named by the agent's HEAD, branches, stash and packed refs, parsed as text. */
+const packedTips = async (gitDir: string): Promise<Tip[]> =>
+  (await readPlain(join(gitDir, 'packed-refs')))
+    .split('\n')
+    .map((line) => line.split(' '))
+    .map(([commit = '', ref = '']) => ({ commit, name: nameOf(ref) }))
+
+const logLines = async (gitDir: string, ...ref: string[]): Promise<string[]> =>
+  (await readPlain(join(gitDir, 'logs', ...ref))).split('\n').filter((line) => line !== '')
+
+/** Stashes below the newest, which only the log of their ref names. */
+const olderStashes = async (gitDir: string): Promise<Tip[]> => {
+  const commits = (await logLines(gitDir, 'refs', 'stash')).map((line) => line.split(' ')[1] ?? '')
+  return commits.toReversed().flatMap((commit, at) => (at === 0 ? [] : [{ commit, name: `stash@{${at}}` }]))
+}
+
+/** Commits that HEAD had without a branch when it went elsewhere; only the log of HEAD names them. */
+const detachedTips = async (gitDir: string): Promise<Tip[]> =>
+  (await logLines(gitDir, 'HEAD'))
+    .filter((line) => /\tcheckout: moving from [0-9a-f]{40,64} to /.test(line))
+    .map((line) => ({ commit: line.split(' ')[0] ?? '', name: 'a commit without a branch' }))
+
+/** Tips named by the agent's HEAD, branches, stashes and packed refs, and those that a log alone names, parsed as text. */
 const tipsOf = async (shadow: Shadow, gitDir: string): Promise<Tip[]> => {
   const loose = [
     { commit: (await readPlain(join(gitDir, 'HEAD'))).trim(), name: 'HEAD' },
     ...(await branchFiles(gitDir, 'refs/heads')),
     { commit: (await readPlain(join(gitDir, 'refs', 'stash'))).trim(), name: 'stash' },
+    ...(await olderStashes(gitDir)),
   ].filter(({ commit }) => isObject(commit))
-  const all = [...loose, ...(await packedByAgent(shadow, gitDir))]
+  const all = [...loose, ...(await ofAgent(shadow, [...(await packedTips(gitDir)), ...(await detachedTips(gitDir))]))]
   return [...new Map(all.toReversed().map((tip) => [tip.commit, tip])).values()].toReversed().slice(0, 20)
 }
 

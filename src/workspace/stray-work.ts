@@ -77,6 +77,24 @@ const inWorktrees = async (
   return found
 }
 
+/**
+ * A stash made with untracked files keeps them in a commit of its own, its third parent; the tree of the stash lacks them. Returns the
+ * tree with both.
+ */
+const filesOfStash = async (shadow: Shadow, commit: string): Promise<string> => {
+  const [, , , untracked] = (
+    await gitLine(['rev-list', '--parents', '-n', '1', objectName(commit)], inShadow(shadow))
+  ).split(' ')
+  if (untracked === undefined) return commit
+  return withIndex(shadow, async (indexFile) => {
+    const place = { ...inShadow(shadow), indexFile }
+    await git(['read-tree', objectName(commit)], place)
+    const { stdout: input } = await git(['ls-tree', '-r', '-z', '--full-tree', objectName(untracked)], place)
+    await git(['update-index', '-z', '--index-info'], { ...place, input })
+    return gitLine(['write-tree'], place)
+  })
+}
+
 /** Commits that contain the base and are part of no other of them. Others lead elsewhere and can only be named. */
 const onBranches = async (
   shadow: Shadow,
@@ -89,7 +107,10 @@ const onBranches = async (
     const others = own.filter((other) => other.commit !== commit)
     const inOther = await Promise.all(others.map((other) => isAncestor(shadow, commit, other.commit)))
     if (!inOther.includes(true) && (await isAncestor(shadow, base, commit)))
-      found.push({ where: name, files: commit, inside: [] })
+      found.push({
+        ...{ where: name, inside: [] },
+        files: name.startsWith('stash') ? await filesOfStash(shadow, commit) : commit,
+      })
   }
   return found
 }

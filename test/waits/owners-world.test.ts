@@ -151,6 +151,11 @@ describe('a turn', () => {
       `git('checkout', '-q', '-b', 'mine'); put('made.txt', 'made'); git('add', '-A'); git('commit', '-qm', 'x'); git('checkout', '-q', '-')`,
     ],
     ['stash', `put('made.txt', 'made'); git('add', '-A'); git('stash', '-q')`],
+    ['stash', `put('made.txt', 'made'); git('stash', '-q', '-u')`],
+    [
+      'a commit without a branch',
+      `git('checkout', '-q', '--detach'); put('made.txt', 'made'); git('add', '-A'); git('commit', '-qm', 'x'); git('checkout', '-q', '-')`,
+    ],
     [
       'worktree .claude/worktrees/w',
       `git('worktree', 'add', '-q', '.claude/worktrees/w', '-b', 'w'); put('.claude/worktrees/w/made.txt', 'made')`,
@@ -170,6 +175,26 @@ describe('a turn', () => {
     await scene.until(goal, 'awaiting_human')
     const [question] = await scene.questions()
     expect(question?.happened).toContain('it wrote made.txt, which git ignores')
+  })
+
+  test('that has an untracked and a changed file in one stash lands both', async () => {
+    const work = `put('notes.txt', 'changed'); put('made.txt', 'made'); git('stash', '-q', '-u')`
+    scene = await openScene({ agent: claude(`${shell}; ${work}; end()`) }, {}, { files: { 'notes.txt': 'as it was' } })
+    const goal = await scene.goal([{}])
+    await scene.until(goal, 'ready', 'awaiting_human')
+    expect(changedIn(goal)).toEqual(['made.txt', 'notes.txt'])
+  })
+
+  test('that leaves different work in two stashes is asked again, with their names', async () => {
+    const both = `for (const text of ['one', 'two']) { put('made.txt', text); git('stash', '-q', '-u') }`
+    const agent = claude(`${shell}
+      if (count('TOP/launches') === 1) { ${both} } else put('made.txt', 'made')
+      end()`)
+    scene = await openScene({ agent })
+    const goal = await scene.goal([{}])
+    await scene.until(goal, 'ready', 'awaiting_human')
+    const problem = JSON.stringify(await scene.recoveries(goal))
+    expect([problem.includes('stash@{1}'), await launchesOf(goal)]).toEqual([true, 2])
   })
 
   test('that leaves different work in two places is asked again, with their names', async () => {

@@ -44,13 +44,17 @@ test('no snapshot is stale', () => assert.equal(existsSync('shared/stale.snap'),
       }),
   },
   {
-    ...{ name: 'test that ends before it begins', seed: 953, faults: ['checks_weakened', 'test_failure'] },
+    ...{ name: 'test that ends before it begins', seed: 953, faults: ['checks_weakened', 'red_before'] },
     ...{ recoverable: false, reason: 'A check that cannot fail proves nothing: a person decides.' },
     ...{ expected: 'question', forbidden: { texts: ['process.exit(0)'] } },
     scene: (seed) => {
       const own = workFor(seed).wrong.find(({ path }) => path.startsWith('test/'))
       if (own === undefined) throw new Error('the work has no test')
-      return single(seed, [{ acts: ['wrong', { change: { path: own.path, after: `process.exit(0)\n${own.after}` } }] }])
+      const { path, after } = own
+      return single(seed, [{ acts: ['wrong', { change: { path, after: `process.exit(0)\n${after}` } }] }], {
+        // The owner wrote the test before the work.
+        prepare: ({ project }) => writeFiles(project, { [path]: after }),
+      })
     },
   },
   {
