@@ -233,7 +233,7 @@ export const sections = {
   stall: z.strictObject({
     silenceSeconds: limitOrNone('seconds').default(defaultStallSettings.silenceSeconds).meta({
       meaning:
-        'An agent is restarted when it prints nothing and nothing in its process tree uses the processor for this long. -1 = never.',
+        'An agent is restarted when it prints nothing, nothing arrives on its connections and nothing in its process tree uses the processor for this long; for twice as long where connections cannot be read and its CLI prints whole answers. -1 = never.',
     }),
     afterToolResultSeconds: limitOrNone('seconds').default(defaultStallSettings.afterToolResultSeconds).meta({
       meaning: 'The same, when its last output was the result of a tool call. -1 = never.',

@@ -20,7 +20,7 @@ import {
   type ObservedLaunch,
   type RulesFor,
 } from '../runtime/agent/observe-denial.ts'
-import { stallDescription, stallOf, watchQuiet } from '../runtime/agent/quiet-watch.ts'
+import { isAnswerUnseen, stallDescription, stallOf, watchQuiet } from '../runtime/agent/quiet-watch.ts'
 import { watchTurn } from '../runtime/agent/turn-watch.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import { systemClock } from '../runtime/core/system-clock.ts'
@@ -81,8 +81,14 @@ const watchAgent = (
   onStarted: (programs: readonly string[]) => void,
 ): Watch => {
   const { emit, stall, signal } = parts
+  const isUnseen = isAnswerUnseen(parts.command.driver, receivedBytes)
   const quiet = watchQuiet({
-    ...{ clock: systemClock, limits: stallLimits(stall), usage: agent.usage, unfinished: agent.unfinishedLine },
+    ...{
+      clock: systemClock,
+      limits: stallLimits(stall, isUnseen),
+      usage: agent.usage,
+      unfinished: agent.unfinishedLine,
+    },
     received: receivedBytes,
     // What a plain command has started is its work.
     started: (members) =>
@@ -131,7 +137,8 @@ const stallIn = (
   { transcript, exit, conclusion }: Pick<EndedLaunch, 'transcript' | 'exit' | 'conclusion'>,
   seen: { question: string; started: readonly string[] },
 ) => {
-  const limits = { stall: stallLimits(parts.stall), loops: loopLimits(parts.loops) }
+  const isUnseen = isAnswerUnseen(parts.command.driver, receivedBytes)
+  const limits = { stall: stallLimits(parts.stall, isUnseen), loops: loopLimits(parts.loops) }
   const loop =
     transcript.loopStopped === undefined ? undefined : stallDescription('doom_loop', transcript, { ...limits, ...seen })
   const stall =

@@ -164,6 +164,7 @@ export const claude: Driver = {
   name: 'claude',
   defaultProgram: 'claude',
   tokenScope: 'launch',
+  printsWholeItems: true,
   environment: [
     'ANTHROPIC_API_KEY',
     'ANTHROPIC_AUTH_TOKEN',

@@ -188,6 +188,7 @@ export const codex: Driver = {
   name: 'codex',
   defaultProgram: 'codex',
   tokenScope: 'session',
+  printsWholeItems: true,
   // The built-in provider ignores OPENAI_API_KEY; providers of the user's own configuration often name it.
   environment: [
     'CODEX_API_KEY',

@@ -270,6 +270,8 @@ export interface Driver {
   defaultProgram: string | null
   /** What token counts cover. `session`: the whole resumed session, so take differences; `launch`: this launch only; `none`: not reported. */
   tokenScope: 'launch' | 'session' | 'none'
+  /** It prints an answer when the answer is complete, and nothing while it streams. Absent = it prints pieces, or what it likes. */
+  printsWholeItems?: true
   /** Names of environment variables this CLI needs from the user, beyond the common allow-list. */
   environment: string[]
   /** Set for every start of the program that no launch line makes, such as for its version. */

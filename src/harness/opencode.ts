@@ -254,6 +254,7 @@ export const opencode: Driver = {
   name: 'opencode',
   defaultProgram: 'opencode',
   tokenScope: 'launch',
+  printsWholeItems: true,
   // Keys of the most common providers; other keys are named in harness.opencode.env.
   environment: [
     'ANTHROPIC_API_KEY',

@@ -51,11 +51,15 @@ export type StallSettings = typeof defaultStallSettings
 
 const orNeverMs = (seconds: number): number => (seconds === -1 ? Number.POSITIVE_INFINITY : seconds * 1000)
 
-export const stallLimits = (settings: StallSettings): StallLimits => ({
+/** How much longer an agent may be silent whose answer could be streaming without a sign of it on this machine. */
+const unseenFactor = 2
+
+/** `unseen`: an answer may be on its way that nothing shows, so the clocks of silence are longer. */
+export const stallLimits = (settings: StallSettings, unseen = false): StallLimits => ({
   waitingForPersonMs: orNeverMs(settings.promptSeconds),
-  stuckAfterToolResultMs: orNeverMs(settings.afterToolResultSeconds),
+  stuckAfterToolResultMs: orNeverMs(settings.afterToolResultSeconds) * (unseen ? unseenFactor : 1),
   hangingToolMs: orNeverMs(settings.toolSeconds),
-  silenceMs: orNeverMs(settings.silenceSeconds),
+  silenceMs: orNeverMs(settings.silenceSeconds) * (unseen ? unseenFactor : 1),
   probeMs: orNeverMs(settings.probeSeconds),
   busyShare: settings.busyCpuPercent / 100,
 })

@@ -229,7 +229,7 @@ const processesOf = (world: World, self: Incarnation, step: Step): Processes => 
     unfinishedLine: () => sync(() => ''),
     writtenBytes: (dir, stream) => sync(() => processes.launches.get(dir)?.lines[stream].length ?? 0),
     treeUsage: (marker) => sync(() => processes.usage(marker)),
-    receivedBytes: () => undefined,
+    receivedBytes: () => 0,
     startedPrograms: () => [],
     noteStarted: () => undefined,
     readStarted: () => [],

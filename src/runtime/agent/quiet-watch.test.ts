@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { stallLimits, defaultStallSettings } from '../../recovery/stall.ts'
-import { watchQuiet } from './quiet-watch.ts'
+import { drivers } from '../../harness/drivers.ts'
+import { isAnswerUnseen, watchQuiet } from './quiet-watch.ts'
 
 /** The clock that ran out in twenty minutes of a process that prints nothing and uses no processor time. */
 const stalledWhen = (runnable: boolean, bytesPerSecond = 0): string | undefined => {
@@ -36,4 +37,15 @@ it('ends what sleeps, and not what waits for its turn on a crowded machine', () 
 it('ends neither what is still being answered; the pings of an open connection are no answer', () => {
   expect(stalledWhen(false, 5_000)).toBeUndefined()
   expect(stalledWhen(false, 10)).toBe('silence')
+})
+
+it('waits longer for a CLI that prints whole answers where the bytes of one cannot be read', () => {
+  const [whole, pieces] = [drivers.codex, drivers.gemini]
+  expect(isAnswerUnseen(whole, () => undefined)).toBe(true)
+  expect(isAnswerUnseen(whole, () => 0)).toBe(false)
+  expect(isAnswerUnseen(pieces, () => undefined)).toBe(false)
+  const [plain, longer] = [stallLimits(defaultStallSettings), stallLimits(defaultStallSettings, true)]
+  expect(longer.silenceMs).toBeGreaterThan(plain.silenceMs)
+  expect(longer.stuckAfterToolResultMs).toBeGreaterThan(plain.stuckAfterToolResultMs)
+  expect(longer.waitingForPersonMs).toBe(plain.waitingForPersonMs)
 })

@@ -2,7 +2,7 @@
  * Polls a running agent that prints nothing: what it printed last, and whether a process of its tree uses processor time.
  * `recovery/stall.ts` decides from these polls. Used by runs of the engine and by `unstuck exec`, so it knows neither store nor run.
  */
-import type { Transcript, ReportedError, Conclusion } from '../../harness/driver.ts'
+import type { Driver, Transcript, ReportedError, Conclusion } from '../../harness/driver.ts'
 import type { ProcessUsage } from '../../process/usage.ts'
 import { isExplained } from '../../recovery/diagnosis/launch-failure.ts'
 import { loopOf, mostFrequentCall, type LoopLimits } from '../../recovery/doom-loop.ts'
@@ -57,6 +57,13 @@ export interface QuietWatchOptions {
   /** A limit was exceeded. Called once; polling has ended. */
   onStall(stall: StallKind, seen: QuietObservation): void
 }
+
+/**
+ * Whether an answer of this CLI may be on its way without a sign: it prints only whole answers, and the bytes that arrive cannot be
+ * read here (no `ss`, as on macOS).
+ */
+export const isAnswerUnseen = (driver: Driver, received: QuietWatchOptions['received']): boolean =>
+  driver.printsWholeItems === true && received([]) === undefined
 
 export interface StallWatch {
   onLine(stream: 'stdout' | 'stderr', before: Transcript, after: Transcript): void

@@ -3,7 +3,7 @@ import { appendEvent } from '../../store/event.ts'
 import { requireLease } from '../../store/run.ts'
 import { stallLimits, type StallKind } from '../../recovery/stall.ts'
 import type { RunContext } from '../core/run-context.ts'
-import { watchQuiet, type QuietObservation, type StallWatch } from './quiet-watch.ts'
+import { isAnswerUnseen, watchQuiet, type QuietObservation, type StallWatch } from './quiet-watch.ts'
 
 const record = (runContext: RunContext, stall: StallKind | undefined, seen: QuietObservation): void => {
   const { context, run } = runContext
@@ -33,8 +33,9 @@ export const watchStalls = (
   stop: (stall: StallKind) => void,
 ): StallWatch => {
   const { clock, ports, config } = runContext.context
+  const isUnseen = isAnswerUnseen(runContext.driver, ports.processes.receivedBytes)
   return watchQuiet({
-    ...{ clock, isPaused, limits: stallLimits(config().stall) },
+    ...{ clock, isPaused, limits: stallLimits(config().stall, isUnseen) },
     usage: () => ports.processes.treeUsage(runContext.run.id),
     received: ports.processes.receivedBytes,
     unfinished: () => ports.processes.unfinishedLine(dir),

@@ -10,11 +10,12 @@ import type { ObservedStall } from '../../recovery/evidence.ts'
 import { stallLimits, type NoProgress } from '../../recovery/stall.ts'
 import { collectNow } from './collected.ts'
 import { workTreeOf, type RunContext } from '../core/run-context.ts'
-import { stallDescription, stallOf, type SeenStall } from './quiet-watch.ts'
+import { isAnswerUnseen, stallDescription, stallOf, type SeenStall } from './quiet-watch.ts'
 
-const limitsOf = (runContext: RunContext) => {
-  const config = runContext.context.config()
-  return { stall: stallLimits(config.stall), loops: loopLimits(config.doomLoop) }
+const limitsOf = ({ context, driver }: RunContext) => {
+  const { stall, doomLoop } = context.config()
+  const isUnseen = isAnswerUnseen(driver, context.ports.processes.receivedBytes)
+  return { stall: stallLimits(stall, isUnseen), loops: loopLimits(doomLoop) }
 }
 
 const seenAtStop = ({ context, run, paths }: RunContext) => {
