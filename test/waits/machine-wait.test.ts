@@ -111,3 +111,31 @@ test('when the waits are over a person is asked, and the question is withdrawn o
     for (const server of [taken, again]) server.close()
   }
 })
+
+test('in your own folder, too, unless you changed a file meanwhile: then the agent is called, and yours is not its work', async () => {
+  const servers = { kept: await listening(), edited: await listening() }
+  const other = await openScene(
+    { agent: { driver: 'command', program: `put('made.txt', String(count('TOP/launches')))` } },
+    { retry: { transientBaseSeconds: 4, transientMaxSeconds: 4 } },
+  )
+  try {
+    for (const [name, server] of Object.entries(servers)) {
+      const { port } = server.address() as AddressInfo
+      const check = `node -e "require('node:net').createServer().listen(${port}, '127.0.0.1', () => process.exit(0))"`
+      const goal = await other.goal([{ commands: [check], allowedPaths: ['made.txt'] }], { repoMode: 'direct' })
+      await other.waitFor(`the wait of ${name}`, async () => {
+        const running = (await other.runs(goal)).some(({ state }) => state === 'running')
+        return !running && (await other.recoveries(goal)).length > 0 ? true : undefined
+      })
+      if (name === 'edited') writeFileSync(join(other.root, 'mine.txt'), 'mine')
+      server.close()
+      await other.until(goal, 'ready', 'done', 'awaiting_human')
+      expect(await other.task(goal)).toMatchObject({ status: 'done' })
+      const launches = (await other.runs(goal)).reduce((sum, run) => sum + run.launches.length, 0)
+      expect([name, launches]).toEqual([name, name === 'kept' ? 1 : 2])
+    }
+  } finally {
+    await other.clear()
+    for (const server of Object.values(servers)) server.close()
+  }
+})

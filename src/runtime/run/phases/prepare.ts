@@ -8,7 +8,7 @@ import { missingLogin } from '../../../harness/cli-login.ts'
 import { ownersFiles } from '../../../recovery/install.ts'
 import { allowedEnvironment } from '../../../process/environment.ts'
 import type { Evidence, ObservedDirectory } from '../../../recovery/evidence.ts'
-import { isExcluded, keptVerdict } from '../../../domain/run.ts'
+import { isExcluded, keptVerdict, type Run } from '../../../domain/run.ts'
 import { appendEvent, toldSinceLaunch } from '../../../store/event.ts'
 import { filesThatHelped, recoveriesOf } from '../../../store/recovery.ts'
 import { pathsLeftOut, type PathLeftOut } from '../../../store/requeue.ts'
@@ -36,7 +36,7 @@ import { fencedRecoveries, resolveOpenOf } from '../../core/store-record.ts'
 import { isReleased, passedVariables, saveProgress, type RunContext } from '../../core/run-context.ts'
 import { mergeConflictingWork } from '../../agent/conflict-workspace.ts'
 import { reportConflict } from '../../agent/earlier-diff.ts'
-import { appendReport, earlierReportFile } from '../../agent/progress-summary.ts'
+import { appendReport, earlierReportFile, hasCommits } from '../../agent/progress-summary.ts'
 import { attemptBefore, hasUnfinishedAttempt, resumeFromEarlier } from '../../agent/resume-from.ts'
 
 export interface NeededDirectories {
@@ -239,18 +239,31 @@ const layEarlierWork = async (runContext: RunContext, base: string): Promise<voi
   else appendReport(runContext, merged)
 }
 
-/**
- * The attempt before waited for this machine, or ended with a question about a fault of it: its work is checked again without a turn of
- * an agent. In direct mode that work is part of the base of this run, so nothing would be left to check.
- */
-const waitedForMachine = async ({ context, goal, run }: RunContext): Promise<boolean> => {
-  if (goal.repoMode === 'direct') return false
-  const before = attemptBefore(await listRuns(context.db, { taskId: run.taskId }), run.number)
-  const { machine } = before?.errorMeta ?? {}
+/** Whether the attempt before waited for this machine, or ended with a question about a fault of it. */
+const waitedForMachine = async ({ context, run }: RunContext, before: Run): Promise<boolean> => {
+  const { machine } = before.errorMeta ?? {}
   // Another fault may be one of the work after all, such as a program that it has yet to install.
   if (machine !== undefined && machine.probe !== 'other') return true
   const last = (await recoveriesOf(context.db, run.taskId)).at(-1)
   return last?.status === 'acting' && last.action.type === 'wait' && last.action['forChecks'] === true
+}
+
+/**
+ * The commit from which the work that is there is checked again, without a turn of an agent, because this machine was to blame for the
+ * attempt before; undefined = the agent is called. In the owner's folder that work is part of `base`, so the base of the earlier
+ * attempt counts, unless a file there was changed since: that is not the agent's work.
+ */
+const baseOfWorkToCheck = async (runContext: RunContext, base: string): Promise<string | undefined> => {
+  const { context, goal, run } = runContext
+  const before = attemptBefore(await listRuns(context.db, { taskId: run.taskId }), run.number)
+  if (before === undefined || !(await waitedForMachine(runContext, before))) return undefined
+  if (goal.repoMode !== 'direct') return base
+  const { git } = context.ports
+  const snapshot = (await git.listSnapshots(context.shadow, before.id)).at(-1)
+  if (before.baseCommit === null || snapshot === undefined || snapshot.leftOut.length > 0) return undefined
+  if (!(await hasCommits(context, [before.baseCommit]))) return undefined
+  const changed = await git.changesBetween(context.shadow, snapshot.commit, base)
+  return changed.length === 0 ? before.baseCommit : undefined
 }
 
 /** Phase `prepare`. It can be repeated: no agent has run yet, so a half-made clone is made from scratch. */
@@ -289,9 +302,9 @@ export const prepare: Phase = async (runContext) => {
   await layEarlierWork(runContext, base)
   await saveProgress(runContext, { baseCommit: base })
   await tellCarried(runContext)
-  const isDone = (await continueProposal(runContext)) || (await waitedForMachine(runContext))
-  const isReady = isDone && !(await toldSinceLaunch(context.db, runContext.task.id))
+  const checked = (await continueProposal(runContext)) ? base : await baseOfWorkToCheck(runContext, base)
+  const isReady = checked !== undefined && !(await toldSinceLaunch(context.db, runContext.task.id))
   if (runContext.task.kind === 'loop') return beginLoop(runContext, base, isReady)
-  await saveProgress(runContext, { phase: isReady ? 'collect' : 'launch' })
+  await saveProgress(runContext, isReady ? { baseCommit: checked, phase: 'collect' } : { phase: 'launch' })
   return 'on'
 }
