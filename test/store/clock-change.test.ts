@@ -93,7 +93,7 @@ it('are all moved: each column of the store that holds the end of a wait', async
     moved.push(`${table}.${column}`)
     return Promise.resolve([])
   }
-  await moveWaits({ query: record } as unknown as Db, 1)
+  await moveWaits({ query: record }, 1)
   expect(moved.toSorted()).toEqual(columns.map(({ name }) => name))
   expect(moved.length).toBeGreaterThan(5)
 })

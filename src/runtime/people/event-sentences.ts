@@ -154,8 +154,7 @@ export const eventTypes: EventTypes = {
     sentence: preparedSentence,
   },
   'run.work_brought_in': {
-    meaning:
-      'work that a turn left on another branch, in a stash, in a commit without a branch or in a worktree was laid into the workspace',
+    meaning: 'work that a turn left on a branch, in a stash, a worktree or a lost commit was laid into the workspace',
     sentence: (p) => `the agent left its work on ${payloadText(p, 'from')}; it was brought into the workspace`,
   },
   'run.dependencies_mended': {
