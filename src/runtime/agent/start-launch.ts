@@ -13,6 +13,7 @@ import type { LaunchSpec, Shim } from '../../process/shim-protocol.ts'
 import { allowedEnvironment } from '../../process/environment.ts'
 import type { Queryable } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
+import { getTask } from '../../store/task.ts'
 import type { DetectedCapabilities } from '../harness/detected-capabilities.ts'
 import { currentLoginStamp } from '../harness/accounts.ts'
 import { deniedTexts, effectiveTexts } from '../core/effective-paths.ts'
@@ -41,10 +42,12 @@ export const proposalFile = ({ paths }: Pick<RunContext, 'paths'>): string => jo
 const promptOf = async (runContext: RunContext, launch: Launch): Promise<string> => {
   if ((launch.resumeSession !== null || launch.ask !== undefined) && launch.hint !== null) return launch.hint
   const { loop } = runContext.run
+  // A person may have said something since the attempt was claimed, and it would wait for an attempt that may never come.
+  const said = await getTask(runContext.context.db, runContext.task.id)
   return buildBrief({
     ...(await briefContext(runContext)),
     goal: runContext.goal,
-    task: runContext.task,
+    task: { ...runContext.task, hint: said?.hint ?? null },
     allowedPaths: runContext.fence ?? runContext.task.allowedPaths,
     deniedPaths: deniedTexts(runContext),
     ...(loop === null
