@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { questionInWords } from './agent-words.ts'
+import { inabilityInWords, questionInWords } from './agent-words.ts'
 
 test.each([
   'Which of the two databases should the service use?',
@@ -36,4 +36,29 @@ test('a long answer is shown from its end, with what the question is about', () 
   const shown = questionInWords(`${'x'.repeat(5_000)}\n\nThe port is not set.\n\nWhat is it?`) ?? ''
   expect(shown).toBe('The port is not set.\n\nWhat is it?')
   expect((questionInWords(`${'y '.repeat(5_000)}what is it?`) ?? '').length).toBeLessThan(1_600)
+})
+
+test.each([
+  'I was unable to edit src/slug.mjs: permission denied by policy. Please grant access.',
+  'I could not write the file.',
+  "I looked at everything.\n\nUnfortunately I can't change the configuration, because it is read-only.",
+  'Unable to complete the task: the sandbox is read-only.',
+  'The file could not be written.',
+  'I do not have permission to push the branch.',
+  'I failed to reproduce the bug.',
+  'I am still not able to start the server.',
+])('it could not do the task: %s', (text) => {
+  expect(text).toContain(inabilityInWords(text))
+})
+
+test.each([
+  '',
+  'It is done already.',
+  'I could not find anything to change.',
+  "I couldn't see any problem; everything is in place.",
+  'I cannot think of anything else that is missing.',
+  'Users cannot log in without a password, as the task asks.',
+  'The test checks that a user cannot be added twice.',
+])('it does not say so: %s', (text) => {
+  expect(inabilityInWords(text)).toBeUndefined()
 })

@@ -1,6 +1,7 @@
 /**
- * Whether an agent's last words are a question that only a person can answer. They are looked at only after a turn that changed
- * nothing; a wrong yes costs one question to a person, a wrong no is what happens to any turn without a change. Pure.
+ * What an agent's last words say: a question that only a person can answer, or that it could not do its task. They are looked at only
+ * after a turn that changed nothing; a wrong yes costs one question to a person, a wrong no is what happens to any turn without a
+ * change. Pure.
  */
 
 /** What a person reads of a long answer: its end, where the question stands. */
@@ -45,3 +46,21 @@ export const questionInWords = (text: string): string | undefined => {
   const words = paragraphs.slice(Math.max(0, first - 1)).join('\n\n')
   return words.length > longest ? `…${words.slice(-longest)}` : words
 }
+
+/** "I could not write the file", but not "I could not find anything to change". */
+const inabilities = [
+  /\b(?:I|we)(?: (?:was|were|am|still|also|therefore|really|simply))*(?:'m)? (?:could(?:n['’]t| not)|can(?:['’]t|not| not)|unable to|not able to|failed to|won['’]t be able to|have no (?:access|permission)|do(?:n['’]t| not) have (?:access|permission|the (?:rights|permissions?|tools?)))\b/i,
+  /^(?:unable|not able|failed) to\b/i,
+  /\b(?:could not|couldn['’]t|cannot|can['’]t) be (?:changed|completed|created|done|edited|finished|made|modified|saved|written)\b/i,
+]
+const nothingFound = /\b(?:find|see|spot|detect|identify|think of)\b.*\b(?:any|anything|nothing|no|further|else)\b/i
+
+/** The sentence in which an agent says at its end that it could not do its task; undefined = it does not. */
+export const inabilityInWords = (text: string): string | undefined =>
+  sentencesOf(
+    text
+      .trim()
+      .split(/\n\s*\n/)
+      .slice(-3)
+      .join('\n\n'),
+  ).find((sentence) => inabilities.some((inability) => inability.test(sentence)) && !nothingFound.test(sentence))

@@ -27,6 +27,7 @@ const agents: Record<string, FaultAgent> = {
     if (JSON.stringify(args).includes('Port 8080')) put('made.txt', '8080')
     end({ result: 'The task names no port.\\n\\nWhich one should it be, 80 or 8080?' })`),
   unproven: claude(`${note('unproven')} begin(); end()`),
+  unable: claude(`${note('unable')} begin(); end({ result: 'I was unable to edit it: permission denied by policy.' })`),
   missing: claude(`${note('missing')} begin(); end()`),
   writer: claude(`${note('writer')} begin(); put('docs/guide.md', 'How.'); end()`),
   looping: {
@@ -68,6 +69,8 @@ beforeAll(async () => {
     ['writer', ['npm run none']],
     // They pass as they are, so without its question the task would count as done.
     ['asking', ['node pass.js']],
+    // So without its words.
+    ['unable', ['node pass.js']],
   ]
   const both = [
     { harness: 'satisfied', commands: ['node pass.js'] },
@@ -178,6 +181,7 @@ describe('is not done', () => {
     // What was inferred passes whatever the task is about.
     ['exit-0', /the task has no check of its own/],
     ['unproven', /node empty\.js does not pass/],
+    ['unable', /I was unable to edit it/],
   ])('%s: asked once more, and then a person is', async (name, why) => {
     await ended(name)
     const goal = goalOf(name)

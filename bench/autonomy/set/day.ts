@@ -98,6 +98,13 @@ const endOfAProgram: SetEntry[] = [
     ...{ forbidden: nothing },
     scene: (seed) => single(seed, [{ end: { say: 'Should words be joined by "-" or by "_" from now on?' } }]),
   },
+  {
+    ...{ name: 'turn that ends with a refusal', seed: 963, faults: ['no_changes'] },
+    ...{ recoverable: false, reason: 'Checks that pass without a change do not outweigh that it could not be done.' },
+    ...{ expected: 'question', forbidden: nothing },
+    scene: (seed) =>
+      single(seed, [{ end: { say: 'I was unable to edit src/slug.mjs: permission denied. Please grant access.' } }]),
+  },
 ]
 
 const wordsAlone: SetEntry[] = [

@@ -20,7 +20,8 @@ const longestReport = 500
 const longestQuestion = 2_000
 
 /** One line for a terminal and for a page, without secrets. */
-const oneLine = ({ ports, environment }: Context, text: string, longest: number): string => {
+/** Without secrets, on one line, cut where it is longer. */
+export const oneLine = ({ ports, environment }: Context, text: string, longest: number): string => {
   const plain = ports.processes
     .redactText(text, environment)
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')

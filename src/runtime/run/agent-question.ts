@@ -70,15 +70,20 @@ const relaunchWith = async (
   return 'on'
 }
 
+/** What the agent said at the end of its last turn. */
+export const wordsOfTurn = (runContext: RunContext): string => {
+  const { final, lastText, stdoutTail } = readLaunch(runContext)
+  // A program without events of its own has only its last lines.
+  return final?.text || (stdoutTail?.join('\n') ?? lastText)
+}
+
 /**
  * After a turn that changed nothing: its last words as the question to a person, if they are one. Undefined = they are not, or this run
  * has asked already. An agent that asks is not satisfied, so no check may count the task as done.
  */
 export const askInWords = async (runContext: RunContext): Promise<PhaseResult | undefined> => {
   const { context, run, task } = runContext
-  const { final, lastText, stdoutTail } = readLaunch(runContext)
-  // A program without events of its own has only its last lines.
-  const text = questionInWords(final?.text || (stdoutTail?.join('\n') ?? lastText))
+  const text = questionInWords(wordsOfTurn(runContext))
   if (text === undefined) return undefined
   const question = await context.db.transaction(async (tx) => {
     await requireLease(tx, run)

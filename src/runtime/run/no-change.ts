@@ -11,6 +11,9 @@ import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { requireLease } from '../../store/run.ts'
 import { carryOut, recover } from './carry-out.ts'
 import { considerProposal } from './decide-proposal.ts'
+import { inabilityInWords } from '../../recovery/agent-words.ts'
+import { oneLine } from '../agent/run-tools.ts'
+import { wordsOfTurn } from './agent-question.ts'
 import { resolveFeedback, resolvePaths } from './resolve-feedback.ts'
 import { resolveRepairs } from './repair.ts'
 import { dropNeedless, resolveProposed } from './settle-proposals.ts'
@@ -76,6 +79,9 @@ const runPossible = async (
   }
 }
 
+/** Characters of the agent's words that are shown. */
+const longestWords = 200
+
 /** Names the changes that were left out: an agent that only reads "no change" would write to the same place again. */
 const namedOf = (paths: readonly string[]): string =>
   `${paths.slice(0, 3).join(', ')}${paths.length > 3 ? ` and ${paths.length - 3} more` : ''}`
@@ -114,7 +120,9 @@ const askAgentAgain = async (runContext: RunContext, because: string): Promise<P
 
 const endUnchanged = async (runContext: RunContext, { report, missing }: CheckedUnchanged): Promise<PhaseResult> => {
   const kept = keptVerdict(runContext.run.verdict)
-  const note =
+  const words = oneLine(runContext.context, wordsOfTurn(runContext), longestWords)
+  const said = words === '' || needsNoAgent(runContext.task) ? '' : `; it said: "${words}"`
+  const because =
     missing.length === 0
       ? 'the agent changed nothing, and every check of the task passes without a change'
       : 'the agent changed nothing, even when asked again, and the checks of the task cannot run here'
@@ -123,7 +131,7 @@ const endUnchanged = async (runContext: RunContext, { report, missing }: Checked
     verdict: {
       ...kept,
       ...{ outcome: outcomeOf(report.results, true), noChange: true, checks: report.results },
-      notes: [note, ...leftOutNotes(runContext.collected), ...excludedNotes(kept.excluded ?? [])],
+      notes: [`${because}${said}`, ...leftOutNotes(runContext.collected), ...excludedNotes(kept.excluded ?? [])],
       dropped: [...kept.dropped, ...missing],
     },
   })
@@ -189,6 +197,8 @@ export const verifyUnchanged = async (
   const passing = 'its checks pass without a change, so they do not prove that the task is done'
   const again = await askAgentAgain(runContext, missing?.reason ?? passing)
   if (again !== undefined) return again
+  const unable = needsNoAgent(runContext.task) ? undefined : inabilityInWords(wordsOfTurn(runContext))
+  if (unable !== undefined) return doubt(`its agent says: "${oneLine(runContext.context, unable, longestWords)}"`)
   await resolveWork(runContext, {
     satisfied: false,
     detail: `asked again, the agent changed nothing${missing === undefined ? '; its checks pass as they are, so the task counts as done' : ', and its checks cannot run here'}`,
