@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { inabilityInWords, questionInWords } from './agent-words.ts'
+import { claimInWords, inabilityInWords, messageInWords, questionInWords } from './agent-words.ts'
 
 test.each([
   'Which of the two databases should the service use?',
@@ -61,4 +61,28 @@ test.each([
   'The test checks that a user cannot be added twice.',
 ])('it does not say so: %s', (text) => {
   expect(inabilityInWords(text)).toBeUndefined()
+})
+
+test.each([
+  'I have implemented the change and all tests pass.',
+  "Done.\n\nI've updated `src/slug.mjs` to trim its text.",
+  'We also added a test.',
+])('it claims a change: %s', (text) => {
+  expect(text).toContain(claimInWords(text))
+})
+
+test.each([
+  'It is implemented already, so I changed nothing.',
+  'I have not changed any file.',
+  'The last attempt added a test.',
+  'I removed scratch.md again.',
+  'Everything I was asked for is there.',
+])('it claims none: %s', (text) => {
+  expect(claimInWords(text)).toBeUndefined()
+})
+
+test('a message of a CLI is short', () => {
+  expect(messageInWords(" You've hit your limit.\n")).toBe("You've hit your limit.")
+  for (const text of ['', 'One paragraph.\n\nAnother one.', 'x'.repeat(400)])
+    expect(messageInWords(text)).toBeUndefined()
 })

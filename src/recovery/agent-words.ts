@@ -64,3 +64,25 @@ export const inabilityInWords = (text: string): string | undefined =>
       .slice(-3)
       .join('\n\n'),
   ).find((sentence) => inabilities.some((inability) => inability.test(sentence)) && !nothingFound.test(sentence))
+
+/** "I have implemented it", said of a turn without a change. */
+const claim =
+  /\b(?:I|we)(?:['’]ve| have)?(?: (?:also|now|just|successfully))* (?:added|changed|created|edited|fixed|implemented|modified|refactored|renamed|replaced|rewrote|updated|wrote)\b(?! (?:nothing|no)\b)/i
+
+/** The sentence in which an agent says at its end that it changed something; undefined = it does not. */
+export const claimInWords = (text: string): string | undefined =>
+  sentencesOf(
+    text
+      .trim()
+      .split(/\n\s*\n/)
+      .slice(-3)
+      .join('\n\n'),
+  ).find((sentence) => claim.test(sentence))
+
+const longestMessage = 300
+
+/** The words, where they are short enough to be the message of a CLI or its provider instead of an agent's report; else undefined. */
+export const messageInWords = (text: string): string | undefined => {
+  const words = text.trim()
+  return words !== '' && words.length <= longestMessage && !/\n\s*\n/.test(words) ? words : undefined
+}

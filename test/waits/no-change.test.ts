@@ -28,6 +28,10 @@ const agents: Record<string, FaultAgent> = {
     end({ result: 'The task names no port.\\n\\nWhich one should it be, 80 or 8080?' })`),
   unproven: claude(`${note('unproven')} begin(); end()`),
   unable: claude(`${note('unable')} begin(); end({ result: 'I was unable to edit it: permission denied by policy.' })`),
+  claiming: claude(`${note('claiming')} begin(); end({ result: 'I have implemented the change and all tests pass.' })`),
+  limited: claude(
+    `${note('limited')} begin(); if (count('TOP/limited') > 1) { put('made.txt', 'made'); end() } else end({ result: "You've hit your usage limit. Try again in 1 second." })`,
+  ),
   missing: claude(`${note('missing')} begin(); end()`),
   writer: claude(`${note('writer')} begin(); put('docs/guide.md', 'How.'); end()`),
   looping: {
@@ -71,6 +75,8 @@ beforeAll(async () => {
     ['asking', ['node pass.js']],
     // So without its words.
     ['unable', ['node pass.js']],
+    ['claiming', ['node pass.js']],
+    ['limited', ['node pass.js']],
   ]
   const both = [
     { harness: 'satisfied', commands: ['node pass.js'] },
@@ -182,6 +188,7 @@ describe('is not done', () => {
     ['exit-0', /the task has no check of its own/],
     ['unproven', /node empty\.js does not pass/],
     ['unable', /I was unable to edit it/],
+    ['claiming', /I have implemented the change.*no file differs/],
   ])('%s: asked once more, and then a person is', async (name, why) => {
     await ended(name)
     const goal = goalOf(name)
@@ -196,6 +203,13 @@ describe('is not done', () => {
     expect(questions).toMatchObject([
       { kind: 'exhausted', choices: [{ kind: 'hint' }, { kind: 'take_over' }, { kind: 'cancel' }] },
     ])
+  })
+
+  test('by a refusal of the provider in place of an answer: it waits, and the agent is called again', async () => {
+    await ended('limited')
+    const goal = goalOf('limited')
+    expect(scene.show('made.txt', goal)).toBe('made')
+    expect(await scene.recoveries(goal)).toMatchObject([{ label: 'llm_quota', rung: 2 }])
   })
 
   test('by a question in its last words: a person reads it, and the answer reaches the next agent', async () => {

@@ -11,7 +11,7 @@ import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { requireLease } from '../../store/run.ts'
 import { carryOut, recover } from './carry-out.ts'
 import { considerProposal } from './decide-proposal.ts'
-import { inabilityInWords } from '../../recovery/agent-words.ts'
+import { claimInWords, inabilityInWords } from '../../recovery/agent-words.ts'
 import { oneLine } from '../agent/run-tools.ts'
 import { wordsOfTurn } from './agent-question.ts'
 import { resolveFeedback, resolvePaths } from './resolve-feedback.ts'
@@ -118,6 +118,17 @@ const askAgentAgain = async (runContext: RunContext, because: string): Promise<P
   return step.kind === 'recover' ? carryOut(runContext, { diagnosis, step }) : undefined
 }
 
+/** What the agent says of its turn that does not fit "nothing had to be done". */
+const contradictionIn = (runContext: RunContext): string | undefined => {
+  if (needsNoAgent(runContext.task)) return undefined
+  const words = wordsOfTurn(runContext)
+  const quoted = (text: string): string => `its agent says "${oneLine(runContext.context, text, longestWords)}"`
+  const unable = inabilityInWords(words)
+  if (unable !== undefined) return quoted(unable)
+  const claimed = claimInWords(words)
+  return claimed === undefined ? undefined : `${quoted(claimed)}, but no file differs`
+}
+
 const endUnchanged = async (runContext: RunContext, { report, missing }: CheckedUnchanged): Promise<PhaseResult> => {
   const kept = keptVerdict(runContext.run.verdict)
   const words = oneLine(runContext.context, wordsOfTurn(runContext), longestWords)
@@ -197,8 +208,8 @@ export const verifyUnchanged = async (
   const passing = 'its checks pass without a change, so they do not prove that the task is done'
   const again = await askAgentAgain(runContext, missing?.reason ?? passing)
   if (again !== undefined) return again
-  const unable = needsNoAgent(runContext.task) ? undefined : inabilityInWords(wordsOfTurn(runContext))
-  if (unable !== undefined) return doubt(`its agent says: "${oneLine(runContext.context, unable, longestWords)}"`)
+  const contradicted = contradictionIn(runContext)
+  if (contradicted !== undefined) return doubt(contradicted)
   await resolveWork(runContext, {
     satisfied: false,
     detail: `asked again, the agent changed nothing${missing === undefined ? '; its checks pass as they are, so the task counts as done' : ', and its checks cannot run here'}`,

@@ -6,7 +6,9 @@ import { collectNow, isUnchanged } from '../../agent/collected.ts'
 import { observedDenials, readLaunch, openDenials } from '../../agent/denials.ts'
 import { ownLoopStop } from '../../agent/stalled.ts'
 import { saveProgress, type RunContext } from '../../core/run-context.ts'
-import { askInWords } from '../agent-question.ts'
+import { messageInWords } from '../../../recovery/agent-words.ts'
+import { limitOf } from '../../../recovery/limit.ts'
+import { askInWords, wordsOfTurn } from '../agent-question.ts'
 import { recover } from '../carry-out.ts'
 import type { KeptCommits } from '../../../workspace/snapshot.ts'
 import { bringStrayWork } from '../bring-stray-work.ts'
@@ -41,6 +43,11 @@ const causeOfNothing = async (runContext: RunContext): Promise<PhaseResult | und
     return recover(runContext, { kind: 'denial', harness: runContext.driver.name, denials, because: 'nothing changed' })
   const stall = await ownLoopStop(runContext, reading)
   if (stall !== undefined) return recover(runContext, { kind: 'stall', stall })
+  const refusal = messageInWords(wordsOfTurn(runContext))
+  const failure = refusal === undefined ? undefined : ({ source: 'stderr', text: refusal } as const)
+  // A CLI that ends well and says only that its provider refused: the turn did not take place.
+  if (failure !== undefined && limitOf(failure) !== undefined)
+    return recover(runContext, { kind: 'launch', harness: runContext.driver.name, failure, denials: [] })
   return runContext.run.loop === null ? askInWords(runContext) : undefined
 }
 
