@@ -1,6 +1,6 @@
 /** Turns that end well and change nothing: done only where checks that were asked for show that nothing had to be done. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPaint, goalLines } from '../../src/cli/render.ts'
@@ -239,4 +239,27 @@ describe('is not done', () => {
     ])
     expect(existsSync(join(scene.top, 'looping.args.3'))).toBe(false)
   })
+})
+
+test('finished work that does not fit a newer base is not dropped by a turn that changes nothing there', async () => {
+  const program = `begin(); if (count('TOP/launches') === 1) put('shared.txt', 'agent'); end({ result: 'All done.' })`
+  const other = await openScene(
+    { agent: claude(program) },
+    { playbooks: { disabled: ['conflict-auto-fix'] } },
+    { files: { 'shared.txt': 'base' } },
+  )
+  try {
+    const goal = await other.goal([{ commands: ['node -e 0'] }])
+    await other.until(goal, 'ready', 'awaiting_human')
+    expect(await other.task(goal)).toMatchObject({ status: 'done' })
+    writeFileSync(join(other.root, 'shared.txt'), 'owner')
+    execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', 'commit', '-qam', 'Mine'], { cwd: other.root })
+    await other.post(`/goals/${goal}/land`, {}).catch(() => undefined)
+    await other.until(goal, 'awaiting_human', 'done')
+    expect((await other.task(goal)).status).not.toBe('done')
+    const [question] = await other.questions()
+    expect(question?.happened).toContain('its finished work')
+  } finally {
+    await other.clear()
+  }
 })

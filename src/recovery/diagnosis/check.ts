@@ -278,6 +278,11 @@ export const diagnoseCheck = (check: ObservedCheck, otherHarness?: string): Find
 
 const findCause = (check: ObservedCheck): CheckDiagnosis => {
   const facts = factsOf(check)
+  if (check.unsupported !== undefined && check.script?.inBase === false)
+    return brokenBy(
+      check,
+      `${check.command}: ${check.unsupported.reason} (${check.unsupported.piece}), unlike on the base commit`,
+    )
   if (check.unsupported !== undefined) {
     return {
       ...verification,

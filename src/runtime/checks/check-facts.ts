@@ -5,11 +5,12 @@ import { withoutStep } from '../../recovery/command/chain.ts'
 import { narrowStep, recursiveScript } from '../../recovery/command/narrowing.ts'
 import { planCheck } from '../../recovery/command/plan-check.ts'
 import { type CommandStep } from '../../recovery/command/command-plan.ts'
-import { commandText } from '../../recovery/command/replacement.ts'
+import { commandText, watches } from '../../recovery/command/replacement.ts'
 import { makeTargetsIn, packageScriptIn } from '../../recovery/command/package-script.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { installsIn } from '../../recovery/install.ts'
 import { readIfFile, type Files } from '../core/files.ts'
+import { manifestScripts } from './manifest-scripts.ts'
 import { packagesIn } from './monorepo-packages.ts'
 import type { CheckRequest } from './check-request.ts'
 
@@ -54,6 +55,15 @@ const scriptFact = (files: Files, workspace: string, step: CommandStep): Observe
   } catch {
     return undefined // no manifest or a broken one: nothing is proven about the script
   }
+}
+
+/** The text of the package script that a step calls, if it waits for changes of files and so never ends. */
+export const watchingScript = (files: Files, workspace: string, step: CommandStep): string | undefined => {
+  const script = packageScriptIn(step.argv)
+  const place = script === undefined ? undefined : manifestFolderOf(files, workspace, step)
+  if (script === undefined || place === undefined) return undefined
+  const text = manifestScripts(readIfFile(files, join(place, 'package.json')))[script.script]
+  return typeof text === 'string' && watches.test(text) ? text : undefined
 }
 
 /** The folders of a step: where it runs, then those of the files that it names. */

@@ -12,7 +12,7 @@ import { countedNoTest, ranNoTest } from '../../recovery/diagnosis/executed.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { linesIn, type FailedOutput } from '../../recovery/failing-set.ts'
 import { countTests } from '../../recovery/proof/test-count.ts'
-import { checkFacts, commandDirectory } from './check-facts.ts'
+import { checkFacts, commandDirectory, watchingScript } from './check-facts.ts'
 import { packageVariables, searchPaths } from '../core/package-variables.ts'
 import { cacheVariables } from './private-caches.ts'
 import type { CheckReport, CheckRequest } from './check-request.ts'
@@ -146,6 +146,15 @@ export const runChecks = async (given: CheckRequest): Promise<CheckReport> => {
       const rest = plannablePart(command)
       const failed = { ...observed(request, ended, undefined), unsupported, ...(rest === undefined ? {} : { rest }) }
       return { results, failed, used: first - 1 }
+    }
+    const isWatching = (each: CommandStep): boolean =>
+      watchingScript(request.ports.files, request.workspace, each) !== undefined
+    const watching = plan.steps.find(isWatching)
+    if (watching !== undefined) {
+      const ended = { ...refused(command, ''), stderr: '', exitCode: null }
+      const piece = watchingScript(request.ports.files, request.workspace, watching) ?? ''
+      const unsupported = { piece, reason: 'its script waits for changes of files and never ends' }
+      return { results, failed: { ...observed(request, ended, watching), unsupported }, used: first - 1 }
     }
     const { ended, step, used } = await runEntry(request, { command, steps: plan.steps, first, deadline })
     first += used

@@ -4,7 +4,7 @@ import { isRealCheck } from '../../recovery/command/replacement.ts'
 import type { RequiredInBase } from '../../recovery/command/suggested.ts'
 import type { RunContext } from '../core/run-context.ts'
 import { hasRule, makefiles } from './check-facts.ts'
-import { manifestScripts } from './repair-facts.ts'
+import { manifestScripts } from './manifest-scripts.ts'
 
 /**
  * What the suggestion needs and the base commit lacks; undefined = nothing. A command whose program or script the

@@ -1,30 +1,42 @@
 /** Facts for a repair beyond the failed check: the manifest of the base commit, and what the owner's settings allow. */
-import { basename, join } from 'node:path'
-import { replaceScript } from '../../recovery/command/replacement.ts'
+import { basename, dirname, join } from 'node:path'
+import { planCheck, scriptOnce } from '../../recovery/command/plan-check.ts'
+import { replaceScript, shellQuoted } from '../../recovery/command/replacement.ts'
 import { classify } from '../../recovery/diagnosis/classify.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { dependencyFiles } from '../../recovery/install.ts'
 import { installActionKeyOf } from '../../recovery/playbook.ts'
 import { recoveriesOfRun } from '../../store/recovery.ts'
+import { manifestScripts } from './manifest-scripts.ts'
 import { readIfFile } from '../core/files.ts'
 import { checkedTreeOf, type RunContext } from '../core/run-context.ts'
 
-export const manifestScripts = (text: string | undefined): Record<string, unknown> => {
-  try {
-    return (JSON.parse(text ?? '{}') as { scripts?: Record<string, unknown> }).scripts ?? {}
-  } catch {
-    return {} // a broken manifest has no script
-  }
+/**
+ * A script that waits for changes. Only that of the base commit may be run in another form: one that the work wrote would let the work
+ * choose its own check.
+ */
+const asOnBase = (
+  { command, unsupported }: ObservedCheck,
+  script: NonNullable<ObservedCheck['script']>,
+  text: unknown,
+): Partial<ObservedCheck> => {
+  if (typeof text !== 'string' || text !== unsupported?.piece) return { script: { ...script, inBase: false } }
+  const once = scriptOnce(text)
+  const plan = planCheck(command)
+  if (once === undefined || !plan.ok || plan.steps.length > 1) return {}
+  const folder = dirname(script.manifest)
+  return { rest: folder === '.' ? once : `cd ${shellQuoted(folder)} && ${once}` }
 }
 
 /** Whether the base commit has the script that is missing now (then the work removed it), and a script that can replace it. */
 const withBase = async (runContext: RunContext, failed: ObservedCheck): Promise<ObservedCheck> => {
   const { script, command } = failed
-  if (script === undefined || script.exists) return failed
+  if (script === undefined || (script.exists && failed.unsupported === undefined)) return failed
   const { git, files } = runContext.context.ports
   const base = manifestScripts(
     await git.textAt(runContext.context.shadow, runContext.run.baseCommit ?? '', script.manifest),
   )
+  if (script.exists) return { ...failed, ...asOnBase(failed, script, base[script.name]) }
   const now = manifestScripts(readIfFile(files, join(checkedTreeOf(runContext), script.manifest)))
   const replacement = replaceScript(command, script.name, { now, base })
   const inBase = typeof base[script.name] === 'string'

@@ -8,7 +8,7 @@ import { isAutoFix } from '../../domain/rework.ts'
 import { needsNoAgent } from '../../domain/task.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
-import { requireLease } from '../../store/run.ts'
+import { listRuns, requireLease } from '../../store/run.ts'
 import { carryOut, recover } from './carry-out.ts'
 import { considerProposal } from './decide-proposal.ts'
 import { claimInWords, inabilityInWords } from '../../recovery/agent-words.ts'
@@ -182,6 +182,13 @@ export interface UnchangedWork {
   check: (planned: PlannedChecks) => Promise<JudgedReport>
 }
 
+/** The work of an earlier attempt passed and could not be kept on a newer base, so the task is done again there. */
+const hadFinishedWork = async ({ context, run, task }: RunContext): Promise<boolean> =>
+  !needsNoAgent(task) &&
+  (await listRuns(context.db, { taskId: task.id })).some(
+    ({ number, state, commit }) => number < run.number && state === 'success' && commit !== null,
+  )
+
 /** Phase `verify` for a turn without a change: stores the verdict, or asks the agent once more. */
 export const verifyUnchanged = async (
   runContext: RunContext,
@@ -194,6 +201,8 @@ export const verifyUnchanged = async (
   }
   // Its parent has finished work, which would be lost with it: no check proves that this was right.
   if (isAutoFix(runContext.task)) return doubt('nothing is left of the work that it corrects')
+  if (await hadFinishedWork(runContext))
+    return doubt('nothing is left of its finished work, which did not fit the newer base')
   if (asked.commands.length === 0)
     return doubt('the task has no check of its own that could show that nothing had to be done')
   const [gone] = dropped

@@ -4,7 +4,7 @@
  */
 import { inferredChecks, manifestNames } from '../checks/infer-from-files.ts'
 import { lackOf } from '../checks/lack-of-base.ts'
-import { manifestScripts } from '../checks/repair-facts.ts'
+import { manifestScripts } from '../checks/manifest-scripts.ts'
 import type { PlanMode } from '../../domain/task.ts'
 import { readSuggestion } from '../../recovery/command/suggested.ts'
 import { planAnswerSchema, planQuestion, surveyOf, type PlanAnswer } from '../../recovery/plan/plan-question.ts'

@@ -8,7 +8,7 @@ import { knownRepair, nodeInstallIn, type KnownRepair } from '../../recovery/pro
 import { diagnose } from '../../recovery/diagnosis.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
 import { storeNow } from '../../store/event.ts'
-import { manifestScripts } from '../checks/repair-facts.ts'
+import { manifestScripts } from '../checks/manifest-scripts.ts'
 import { readIfFile } from '../core/files.ts'
 import { checkedTreeOf, type RunContext } from '../core/run-context.ts'
 import { outputOf, storeProposal } from './take-proposal.ts'
