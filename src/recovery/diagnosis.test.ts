@@ -325,6 +325,15 @@ describe('a failed check', () => {
     expect(diagnose(check(extra))).toMatchObject({ rung: 4, ...diagnosis })
   })
 
+  it('drops no check that the work itself made wait for changes for ever', () => {
+    const unsupported = { piece: 'node --test --watch', reason: 'its script waits for changes' }
+    const script = { name: 'test', manifest: 'package.json', exists: true }
+    expect(diagnose(check({ unsupported, script })).facts).toMatchObject({ droppable: true })
+    const found = diagnose(check({ unsupported, script: { ...script, inBase: false } }))
+    expect(found.label).not.toBe('unsupported_format')
+    expect(found.facts).not.toMatchObject({ droppable: true })
+  })
+
   const noRule = "make: *** No rule to make target 'nosuch'.  Stop."
   it('has the failure codes of the founding documents', () => {
     const codeOf = (extra: Partial<ObservedCheck>): string => diagnose(check(extra)).failureCode

@@ -106,7 +106,7 @@ describe('six tasks that change one line', { timeout: 400_000 }, () => {
         /the work cannot land as it is: conflicting paths: list\.txt; task \d+ corrects it\n[^]*task \d+ solves the conflict in a workspace that has both sides: conflicting paths: list\.txt\n[^]*task \d+ corrected the work/,
       )
     expect(await storyOf('Add c')).toMatch(
-      /task \d+ solves the conflict[^]*the recovery did not help: task \d+ ended without a result[^]*the conflict was not solved, so the task is done again on the newer base/,
+      /task \d+ solves the conflict[^]*the recovery did not help: task \d+ ended without a result[^]*the task starts over on the newer base/,
     )
     const fixOfC = all.find(({ title }) => /^\[AutoFix-Conflict\] PR #\d+: Add c$/.test(title))
     expect(await storyOf(fixOfC?.title ?? '')).toMatch(

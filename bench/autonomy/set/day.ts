@@ -58,6 +58,17 @@ test('no snapshot is stale', () => assert.equal(existsSync('shared/stale.snap'),
     },
   },
   {
+    ...{ name: 'check that waits for changes', seed: 964, faults: ['unsupported_format'] },
+    ...{ recoverable: true, reason: 'Verification: the same check runs once, without its option to wait.' },
+    ...{ expected: 'lands', forbidden: nothing },
+    scene: (seed) =>
+      single(seed, [], {
+        prepare: withScripts({ scripts: { test: 'node --test --watch' } }),
+        // The time of a check that never ends.
+        config: { verify: { timeoutSeconds: 30 } },
+      }),
+  },
+  {
     ...{ name: 'port of another program, free soon', seed: 954, faults: ['port_in_use'] },
     ...{ recoverable: true, reason: 'A fault of the machine that passes is waited for, without a call or a question.' },
     ...{ expected: 'lands', forbidden: nothing },

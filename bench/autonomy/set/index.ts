@@ -1,5 +1,5 @@
 /**
- * The set: eighty-two entries, sixty-nine with one fault and thirteen with two. Whether an entry is recoverable was fixed by what the documents
+ * The set: eighty-three entries, seventy with one fault and thirteen with two. Whether an entry is recoverable was fixed by what the documents
  * promise (the families of recovery with their bounds, the modes of the path rules, requeueing and rework), before the code could
  * do all of it, and not by what the code does. An entry changes only when a document does, or where its scene does not produce
  * its fault.
