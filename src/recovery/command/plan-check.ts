@@ -3,7 +3,6 @@
  * only shortens or joins output is left out: it changes nothing about what is checked, and in a shell it would hide a failure, because
  * the status of a pipe is that of its last program. So is the option of a runner to wait for changes, with which no check ever ends.
  */
-import { basename } from 'node:path'
 import { planCommand, type CommandPlan, type CommandStep } from './command-plan.ts'
 import { commandText, watches } from './replacement.ts'
 
@@ -19,15 +18,15 @@ const withoutCut = (text: string): string => {
   }
 }
 
+const nameOf = (program = ''): string => program.slice(program.lastIndexOf('/') + 1)
+
 const shortOption = new Set(['ava', 'mocha', 'rollup', 'tap', 'tsc', 'vitest', 'webpack'])
 
 /** The step as it runs once, where its program has an option to wait for changes. */
 const onceOnly = (step: CommandStep): CommandStep => {
   const at =
-    basename(step.argv[0] ?? '') === 'npx'
-      ? step.argv.findIndex((word, place) => place > 0 && !word.startsWith('-'))
-      : 0
-  const program = basename(step.argv[at] ?? '')
+    nameOf(step.argv[0]) === 'npx' ? step.argv.findIndex((word, place) => place > 0 && !word.startsWith('-')) : 0
+  const program = nameOf(step.argv[at])
   const argv = step.argv.flatMap((word, place) => {
     if (place <= at) return [word]
     if (/^--watch(?:All)?(?:=true)?$/.test(word) || (word === '-w' && shortOption.has(program))) return []
