@@ -104,6 +104,12 @@ else (await import('node:fs')).rmSync('suite/red.test.js', { force: true })`,
     program: `put('note.md', 'n'); console.error('the flux is undone'); process.exit(3)`,
     commands: ['node ok.js'],
   },
+  // It writes half of its work, says that it failed, and leaves out its final event.
+  'fails-always': {
+    driver: 'claude',
+    program: `print({ type: 'system', subtype: 'init', cwd: process.cwd(), model: 'm', session_id: 's' }); put('note.md', 'n'); console.error('something odd happened'); process.exitCode = 1`,
+    commands: ['node ok.js'],
+  },
 }
 
 let scene: Scene
@@ -228,6 +234,11 @@ describe('an error that no rule knows', () => {
     ])
     expect(await questionsOf('unknown-always')).toHaveLength(1)
     expect(new Set(promptsOf('unknown-always')).size).toBe(3)
+  })
+
+  test('is a question, too, where half of the work is there and passes the checks', async () => {
+    expect(await ended('fails-always')).toBe('awaiting_human')
+    expect(await questionsOf('fails-always')).toHaveLength(1)
   })
 })
 

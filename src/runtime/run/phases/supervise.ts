@@ -63,9 +63,12 @@ const endAbandoned = (runContext: RunContext): Promise<PhaseResult> =>
     'no engine was running for longer than the lease allows, so the shim ended the agent',
   )
 
+/** A program that reports its own failure is believed: what it left may be half of the work, and pass the checks all the same. */
+const reportsFailure = ({ code }: LaunchExit): boolean => code !== null && code > 0 && code < 128
+
 /**
- * Whether its process died once more on the same files. Another restart would change nothing, and how a program ends says nothing about
- * the work: an agent can die at its exit each time, after the last file.
+ * Whether its process was killed once more on the same files. Another restart would change nothing, and how a program was ended says
+ * nothing about the work: an agent can die at its exit each time, after the last file.
  */
 const leftAgain = async (
   { context, run, task }: RunContext,
@@ -91,7 +94,7 @@ const recoverTurn = async (runContext: RunContext, { reading, settled, exit }: E
   if (settled.ok) return endTurn(runContext)
   const { denials, observeRefusal } = await observeFailedLaunch(runContext, reading.denials)
   const stalled = stallEvidence(stall, denials)
-  if (stall !== undefined && stalled !== undefined && (await leftAgain(runContext, stall)))
+  if (stall !== undefined && stalled !== undefined && !reportsFailure(exit) && (await leftAgain(runContext, stall)))
     return checkWhatIsThere(runContext, stall)
   const evidence =
     stalled ??
