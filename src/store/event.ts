@@ -160,14 +160,14 @@ export const newestEventOf = async (db: Queryable, run: OfRun, type: string): Pr
   return row === undefined ? undefined : fromRow<StoredEvent>(row)
 }
 
-/** Whether a person told the agent something after its last launch: a hint, or other instructions. */
+/** Whether a person told the agent something since its last launch began, which reads both then: a hint, or other instructions. */
 export const toldSinceLaunch = async (db: Queryable, taskId: string): Promise<boolean> =>
   (await firstRow(
     db,
     sql`select 1 from event where task_id = ${taskId}
       and ((type = 'task.edited' and (payload->'changes' @> '[{"field":"hint"}]' or payload->'changes' @> '[{"field":"instructions"}]'))
         or (type = 'task.requeued' and coalesce(payload->>'hint', '') <> ''))
-      and id > coalesce((select max(id) from event where task_id = ${taskId} and type = 'run.launched'), 0) limit 1`,
+      and id > coalesce((select max(id) from event where task_id = ${taskId} and type = 'run.phase' and payload->>'to' = 'launch'), 0) limit 1`,
   )) !== undefined
 
 /** How many events of one type a run recorded in the last minute. */
