@@ -76,6 +76,8 @@ test.each([
   'I have not changed any file.',
   'The last attempt added a test.',
   'I removed scratch.md again.',
+  'We fixed this in an earlier session.',
+  'I already added that test.',
   'Everything I was asked for is there.',
 ])('it claims none: %s', (text) => {
   expect(claimInWords(text)).toBeUndefined()

@@ -69,6 +69,9 @@ export const inabilityInWords = (text: string): string | undefined =>
 const claim =
   /\b(?:I|we)(?:['’]ve| have)?(?: (?:also|now|just|successfully))* (?:added|changed|created|edited|fixed|implemented|modified|refactored|renamed|replaced|rewrote|updated|wrote)\b(?! (?:nothing|no)\b)/i
 
+/** What was done in another turn. */
+const ofBefore = /\b(?:already|before|earlier|previous(?:ly)?)\b/i
+
 /** The sentence in which an agent says at its end that it changed something; undefined = it does not. */
 export const claimInWords = (text: string): string | undefined =>
   sentencesOf(
@@ -77,7 +80,7 @@ export const claimInWords = (text: string): string | undefined =>
       .split(/\n\s*\n/)
       .slice(-3)
       .join('\n\n'),
-  ).find((sentence) => claim.test(sentence))
+  ).find((sentence) => claim.test(sentence) && !ofBefore.test(sentence))
 
 const longestMessage = 300
 

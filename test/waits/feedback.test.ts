@@ -107,7 +107,7 @@ else (await import('node:fs')).rmSync('suite/red.test.js', { force: true })`,
   // It writes half of its work, says that it failed, and leaves out its final event.
   'fails-always': {
     driver: 'claude',
-    program: `print({ type: 'system', subtype: 'init', cwd: process.cwd(), model: 'm', session_id: 's' }); put('note.md', 'n'); console.error('something odd happened'); process.exitCode = 1`,
+    program: `print({ type: 'system', subtype: 'init', cwd: process.cwd(), model: 'm', session_id: 's' }); put('note.md', 'n'); console.error('something odd happened'); process.exitCode = round === 1 ? 1 : 255`,
     commands: ['node ok.js'],
   },
 }

@@ -63,8 +63,11 @@ const endAbandoned = (runContext: RunContext): Promise<PhaseResult> =>
     'no engine was running for longer than the lease allows, so the shim ended the agent',
   )
 
+/** What a shell makes of a signal: 128 and its number. */
+const isSignal = (code: number): boolean => code > 128 && code <= 128 + 64
+
 /** A program that reports its own failure is believed: what it left may be half of the work, and pass the checks all the same. */
-const reportsFailure = ({ code }: LaunchExit): boolean => code !== null && code > 0 && code < 128
+const reportsFailure = ({ code }: LaunchExit): boolean => code !== null && code !== 0 && !isSignal(code)
 
 /**
  * Whether its process was killed once more on the same files. Another restart would change nothing, and how a program was ended says
