@@ -17,7 +17,8 @@ export const abridged = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, most - 1)}…` : text
 
 /** A task at the start of a sentence for people: its number, and its title as `readableTitle` shows it. */
-export const taskName = (task: { number: number; title: string }): string => `T${taskNameInside(task).slice(1)}`
+export const taskName = ({ number, title }: { number: number; title: string }): string =>
+  `Task ${number} "${readableTitle(title)}"`
 
 /** The same inside a sentence. */
 export const taskNameInside = ({ number, title }: { number: number; title: string }): string =>

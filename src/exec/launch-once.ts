@@ -11,7 +11,7 @@ import { startedPrograms } from '../process/started-programs.ts'
 import type { Transcript, Conclusion } from '../harness/driver.ts'
 import { loopLimits, loopOf } from '../recovery/doom-loop.ts'
 import type { ObservedDenial, ObservedStall } from '../recovery/evidence.ts'
-import { stallLimits } from '../recovery/stall.ts'
+import { stallLimits, type StallLimits } from '../recovery/stall.ts'
 import type { FailedLaunch } from '../runtime/agent/launch-evidence.ts'
 import {
   observeDenials,
@@ -70,6 +70,9 @@ const watchLoops = ({ loops, emit }: ExecParts, stop: (cause: 'doom_loop') => vo
   }
 }
 
+const quietLimits = ({ command, stall }: ExecParts): StallLimits =>
+  stallLimits(stall, isAnswerUnseen(command.driver, receivedBytes))
+
 /**
  * Stops the agent for a stall, a loop, lingering or the user's signal. `reading` returns what was read so far; `onStarted` is told which
  * programs a stalled agent had started.
@@ -81,11 +84,10 @@ const watchAgent = (
   onStarted: (programs: readonly string[]) => void,
 ): Watch => {
   const { emit, stall, signal } = parts
-  const isUnseen = isAnswerUnseen(parts.command.driver, receivedBytes)
   const quiet = watchQuiet({
     ...{
       clock: systemClock,
-      limits: stallLimits(stall, isUnseen),
+      limits: quietLimits(parts),
       usage: agent.usage,
       unfinished: agent.unfinishedLine,
     },
@@ -137,8 +139,7 @@ const stallIn = (
   { transcript, exit, conclusion }: Pick<EndedLaunch, 'transcript' | 'exit' | 'conclusion'>,
   seen: { question: string; started: readonly string[] },
 ) => {
-  const isUnseen = isAnswerUnseen(parts.command.driver, receivedBytes)
-  const limits = { stall: stallLimits(parts.stall, isUnseen), loops: loopLimits(parts.loops) }
+  const limits = { stall: quietLimits(parts), loops: loopLimits(parts.loops) }
   const loop =
     transcript.loopStopped === undefined ? undefined : stallDescription('doom_loop', transcript, { ...limits, ...seen })
   const stall =

@@ -28,14 +28,19 @@ const sentencesOf = (text: string): string[] =>
     .map((sentence) => sentence.trim())
     .filter((sentence) => sentence !== '')
 
+const paragraphsOf = (text: string): string[] => text.trim().split(/\n\s*\n/)
+
+/** Those of the last three paragraphs: an agent reports its result at the end. */
+const lastSentences = (text: string): string[] => sentencesOf(paragraphsOf(text).slice(-3).join('\n\n'))
+
 /** What may follow a question: the options, or a request to choose one. */
 const belongsToQuestion = (sentence: string): boolean =>
   /^(?:[-*•]|\(?\w[.)]|please\b|let me know|reply\b|tell me|i(?:'ll| will) (?:wait|continue|go on))/i.test(sentence)
 
 /** The end of the agent's words with its question to a person; undefined = they are none. */
 export const questionInWords = (text: string): string | undefined => {
-  const paragraphs = text.trim().split(/\n\s*\n/)
-  const sentences = sentencesOf(paragraphs.slice(-3).join('\n\n'))
+  const paragraphs = paragraphsOf(text)
+  const sentences = lastSentences(text)
   const before = sentences.findLastIndex((sentence) => !questionMark.test(sentence) && !belongsToQuestion(sentence))
   const asked = sentences
     .slice(before + 1)
@@ -57,13 +62,9 @@ const nothingFound = /\b(?:find|see|spot|detect|identify|think of)\b.*\b(?:any|a
 
 /** The sentence in which an agent says at its end that it could not do its task; undefined = it does not. */
 export const inabilityInWords = (text: string): string | undefined =>
-  sentencesOf(
-    text
-      .trim()
-      .split(/\n\s*\n/)
-      .slice(-3)
-      .join('\n\n'),
-  ).find((sentence) => inabilities.some((inability) => inability.test(sentence)) && !nothingFound.test(sentence))
+  lastSentences(text).find(
+    (sentence) => inabilities.some((inability) => inability.test(sentence)) && !nothingFound.test(sentence),
+  )
 
 /** "I have implemented it", said of a turn without a change. */
 const claim =
@@ -74,18 +75,12 @@ const ofBefore = /\b(?:already|before|earlier|previous(?:ly)?)\b/i
 
 /** The sentence in which an agent says at its end that it changed something; undefined = it does not. */
 export const claimInWords = (text: string): string | undefined =>
-  sentencesOf(
-    text
-      .trim()
-      .split(/\n\s*\n/)
-      .slice(-3)
-      .join('\n\n'),
-  ).find((sentence) => claim.test(sentence) && !ofBefore.test(sentence))
+  lastSentences(text).find((sentence) => claim.test(sentence) && !ofBefore.test(sentence))
 
 const longestMessage = 300
 
 /** The words, where they are short enough to be the message of a CLI or its provider instead of an agent's report; else undefined. */
 export const messageInWords = (text: string): string | undefined => {
   const words = text.trim()
-  return words !== '' && words.length <= longestMessage && !/\n\s*\n/.test(words) ? words : undefined
+  return words !== '' && words.length <= longestMessage && paragraphsOf(words).length === 1 ? words : undefined
 }

@@ -38,27 +38,24 @@ const statement = (text: string, ...values: unknown[]): Sql => ({ text, values }
 /**
  * Moves the end of each wait that had not ended before the clock was set, by as much as the clock was set (negative = back). Times that a
  * provider stated stay where they are if the clock was set ahead, as after the pause of a virtual machine, during which they passed:
- * trying too early costs one call, waiting too long costs hours. Returns how many were moved.
+ * trying too early costs one call, waiting too long costs hours. In one transaction: a part that was moved would be moved again.
  */
-export const moveWaits = async (db: Queryable, seconds: number): Promise<number> => {
-  let moved = 0
+export const moveWaits = async (tx: Queryable, seconds: number): Promise<void> => {
   for (const { table, column, open, stated = 'false' } of waits) {
-    const rows = await db.query(
+    await tx.query(
       statement(
         `update ${table} set ${column} = ${column} + make_interval(secs => $1::float8)
-          where ${open} and ($1::float8 < 0 or (${stated}) is not true) and ${column} > unstuck_now() - make_interval(secs => greatest($1::float8, 0)) returning 1`,
+          where ${open} and ($1::float8 < 0 or (${stated}) is not true) and ${column} > unstuck_now() - make_interval(secs => greatest($1::float8, 0))`,
         seconds,
       ),
     )
-    moved += rows.length
   }
   if (seconds < 0)
     for (const { table, column } of seen)
-      await db.query(statement(`update ${table} set ${column} = unstuck_now() where ${column} > unstuck_now()`))
-  return moved
+      await tx.query(statement(`update ${table} set ${column} = unstuck_now() where ${column} > unstuck_now()`))
 }
 
-/** How far the clock is behind the last sign of life of any engine, in seconds: it was set back since. 0 = it was not. */
+/** Seconds by which the clock was set back since an engine last recorded a heartbeat or a job; 0 = it was not. */
 export const secondsBehind = async (db: Queryable): Promise<number> =>
   Math.max(
     0,

@@ -160,7 +160,7 @@ export const newestEventOf = async (db: Queryable, run: OfRun, type: string): Pr
   return row === undefined ? undefined : fromRow<StoredEvent>(row)
 }
 
-/** Whether a person told the agent something since its last launch began, which reads both then: a hint, or other instructions. */
+/** Whether a person gave a hint or changed the instructions since the last launch began, which reads the hint at that time. */
 export const toldSinceLaunch = async (db: Queryable, taskId: string): Promise<boolean> =>
   (await firstRow(
     db,

@@ -226,7 +226,7 @@ const isObject = (text: string): boolean => /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.te
 /** A commit that a ref of the agent names. */
 interface Tip {
   commit: string
-  /** For people: `branch mine`, `stash`, or the name of the ref. */
+  /** For people: `branch mine`, `stash`, `a commit without a branch`, or the name of the ref. */
   name: string
 }
 

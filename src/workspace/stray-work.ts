@@ -1,5 +1,5 @@
 /**
- * Work that an agent left beside the files of its clone: commits on another branch, a stash, a linked worktree inside of it. Only what
+ * Work that an agent left beside the files of its clone: commits on another branch or on none, a stash, a linked worktree inside of it. Only what
  * the agent wrote is read; its refs and paths are parsed as text.
  */
 import { lstat, readdir, realpath } from 'node:fs/promises'
@@ -77,19 +77,20 @@ const inWorktrees = async (
   return found
 }
 
+const parentsOf = async (shadow: Shadow, commit: string): Promise<string[]> =>
+  (await gitLine(['rev-list', '--parents', '-n', '1', objectName(commit)], inShadow(shadow))).split(' ').slice(1)
+
 /**
- * A stash made with untracked files keeps them in a commit of its own, its third parent; the tree of the stash lacks them. Returns the
- * tree with both.
+ * The tree of a commit. `git stash -u` keeps new files apart, in a third parent that has no parent itself; no merge has one. Such a tree
+ * is returned with them.
  */
-const filesOfStash = async (shadow: Shadow, commit: string): Promise<string> => {
-  const [, , , untracked] = (
-    await gitLine(['rev-list', '--parents', '-n', '1', objectName(commit)], inShadow(shadow))
-  ).split(' ')
-  if (untracked === undefined) return commit
+const filesOf = async (shadow: Shadow, commit: string): Promise<string> => {
+  const [, , apart] = await parentsOf(shadow, commit)
+  if (apart === undefined || (await parentsOf(shadow, apart)).length > 0) return commit
   return withIndex(shadow, async (indexFile) => {
     const place = { ...inShadow(shadow), indexFile }
     await git(['read-tree', objectName(commit)], place)
-    const { stdout: input } = await git(['ls-tree', '-r', '-z', '--full-tree', objectName(untracked)], place)
+    const { stdout: input } = await git(['ls-tree', '-r', '-z', '--full-tree', objectName(apart)], place)
     await git(['update-index', '-z', '--index-info'], { ...place, input })
     return gitLine(['write-tree'], place)
   })
@@ -107,10 +108,7 @@ const onBranches = async (
     const others = own.filter((other) => other.commit !== commit)
     const inOther = await Promise.all(others.map((other) => isAncestor(shadow, commit, other.commit)))
     if (!inOther.includes(true) && (await isAncestor(shadow, base, commit)))
-      found.push({
-        ...{ where: name, inside: [] },
-        files: name.startsWith('stash') ? await filesOfStash(shadow, commit) : commit,
-      })
+      found.push({ where: name, files: await filesOf(shadow, commit), inside: [] })
   }
   return found
 }

@@ -1,5 +1,8 @@
 /** Waits that are stored as times, after the clock of the store was set while they waited. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { configSchema } from '../../src/config-schema.ts'
+import type { Context } from '../../src/runtime/core/context.ts'
+import { createGracePeriod } from '../../src/runtime/engine/grace-period.ts'
 import { limitAccount } from '../../src/store/account.ts'
 import { moveWaits, secondsBehind } from '../../src/store/clock-change.ts'
 import { firstRow, mustSucceed, sql, type Db, type Sql } from '../../src/store/db.ts'
@@ -96,4 +99,28 @@ it('are all moved: each column of the store that holds the end of a wait', async
   await moveWaits({ query: record }, 1)
   expect(moved.toSorted()).toEqual(columns.map(({ name }) => name))
   expect(moved.length).toBeGreaterThan(5)
+})
+
+it('are moved by the next pass of the leader where one failed, once, and by no engine that does not lead', async () => {
+  const before = await left(0)
+  let elapsed = 0
+  const clock = { elapsed: () => elapsed, sinceBoot: () => elapsed, now: () => at(elapsed / 1000) }
+  const context = {
+    db,
+    clock,
+    config: () => configSchema.parse({}),
+    log: { warn: () => undefined },
+  } as unknown as Context
+  const [leader, other] = [createGracePeriod(context, 'e-1'), createGracePeriod(context, 'e-2')]
+  for (const each of [leader, other]) await each.compareClocks()
+  elapsed = 2_000
+  await setClock(at(2 - day))
+  for (const each of [leader, other]) await each.compareClocks()
+  await other.followClock(undefined)
+  await other.followClock(context)
+  const lost = { ...context, db: { ...db, transaction: () => Promise.reject(new Error('the store is gone')) } }
+  await expect(leader.followClock(lost)).rejects.toThrow('the store is gone')
+  expect(await left(2 - day)).toMatchObject({ retry: 598 + day })
+  for (let pass = 0; pass < 2; pass += 1) await leader.followClock(context)
+  expect(await left(-day)).toEqual(before)
 })

@@ -4,7 +4,7 @@
  * the status of a pipe is that of its last program. So is the option of a runner to wait for changes, with which no check ever ends.
  */
 import { planCommand, type CommandPlan, type CommandStep } from './command-plan.ts'
-import { commandText, watches } from './replacement.ts'
+import { commandText, watchers, watches } from './replacement.ts'
 
 const cut = String.raw`\|&?\s*(?:(?:tail|head)(?:\s+-{1,2}[\w=-]+|\s+\d+)*|less|more)`
 const ending = new RegExp(String.raw`\s*(?:2>&1|>&2|2>\s*/dev/null|&>\s*/dev/null|>\s*/dev/null|${cut})\s*$`)
@@ -20,8 +20,6 @@ const withoutCut = (text: string): string => {
 
 const nameOf = (program = ''): string => program.slice(program.lastIndexOf('/') + 1)
 
-const shortOption = new Set(['ava', 'mocha', 'rollup', 'tap', 'tsc', 'vitest', 'webpack'])
-
 /** The step as it runs once, where its program has an option to wait for changes. */
 const onceOnly = (step: CommandStep): CommandStep => {
   const at =
@@ -29,7 +27,7 @@ const onceOnly = (step: CommandStep): CommandStep => {
   const program = nameOf(step.argv[at])
   const argv = step.argv.flatMap((word, place) => {
     if (place <= at) return [word]
-    if (/^--watch(?:All)?(?:=true)?$/.test(word) || (word === '-w' && shortOption.has(program))) return []
+    if (/^--watch(?:All)?(?:=true)?$/.test(word) || (word === '-w' && watchers.includes(program))) return []
     return [program === 'vitest' && place === at + 1 && (word === 'watch' || word === 'dev') ? 'run' : word]
   })
   return { ...step, argv }

@@ -25,9 +25,18 @@ const intents: readonly { asked: RegExp; scripts: readonly string[] }[] = [
 /** Whether a script or target of this name checks the work, instead of changing or publishing something. */
 export const namesCheck = (name: string): boolean => intents.some(({ asked }) => asked.test(name))
 
+/** Programs whose option `-w` is to wait for changes. */
+export const watchers = ['ava', 'mocha', 'rollup', 'tap', 'tsc', 'vitest', 'webpack']
+
 /** Programs that wait for changes and never end: a check of that kind runs out of its time on every commit. */
-export const watches =
-  /(?:^|\s)--watch(?:All)?(?:\s|=true|$)|(?:^|[\s;&|/])(?:nodemon|chokidar|watchexec|entr)(?:\s|$)|(?:^|[\s/])(?:tsc|vitest|mocha|ava|webpack|rollup|tap)(?:\s[^&|;]*)?\s-w(?:\s|$)|(?:^|[\s/])vitest\s+(?:watch|dev)(?:\s|$)/
+export const watches = new RegExp(
+  [
+    String.raw`(?:^|\s)--watch(?:All)?(?:\s|=true|$)`,
+    String.raw`(?:^|[\s;&|/])(?:nodemon|chokidar|watchexec|entr)(?:\s|$)`,
+    String.raw`(?:^|[\s/])(?:${watchers.join('|')})(?:\s[^&|;]*)?\s-w(?:\s|$)`,
+    String.raw`(?:^|[\s/])vitest\s+(?:watch|dev)(?:\s|$)`,
+  ].join('|'),
+)
 
 /** Whether a script really checks: it is not a placeholder, does not fix the code that it should check, and ends. */
 export const isRealCheck = (script: unknown): script is string =>

@@ -128,10 +128,10 @@ const noTestsDrop = playbook({
 const unsupportedFormatDrop = playbook({
   ...drop,
   id: 'unsupported-format-drop',
-  title: 'Drop a verification command that cannot be run without a shell',
+  title: 'Drop a verification command that needs a shell or never ends, or run its part that does not',
   labels: ['unsupported_format'],
   neededEvidence:
-    'the command line contains something that only a shell understands, and at least one other check remains',
+    'the command line contains something that only a shell understands, or its package script waits for changes of files; a part or a form of it can be run, or at least one other check remains',
 })
 
 const question = (command: string, why: string): string =>

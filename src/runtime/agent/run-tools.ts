@@ -19,8 +19,7 @@ const reportsPerMinute = 12
 const longestReport = 500
 const longestQuestion = 2_000
 
-/** One line for a terminal and for a page, without secrets. */
-/** Without secrets, on one line, cut where it is longer. */
+/** Without secrets, on one line for a terminal and a page, cut to `longest` characters. */
 export const oneLine = ({ ports, environment }: Context, text: string, longest: number): string => {
   const plain = ports.processes
     .redactText(text, environment)

@@ -147,14 +147,14 @@ export const runChecks = async (given: CheckRequest): Promise<CheckReport> => {
       const failed = { ...observed(request, ended, undefined), unsupported, ...(rest === undefined ? {} : { rest }) }
       return { results, failed, used: first - 1 }
     }
-    const isWatching = (each: CommandStep): boolean =>
-      watchingScript(request.ports.files, request.workspace, each) !== undefined
-    const watching = plan.steps.find(isWatching)
+    const [watching] = plan.steps.flatMap((each) => {
+      const piece = watchingScript(request.ports.files, request.workspace, each)
+      return piece === undefined ? [] : [{ piece, each }]
+    })
     if (watching !== undefined) {
       const ended = { ...refused(command, ''), stderr: '', exitCode: null }
-      const piece = watchingScript(request.ports.files, request.workspace, watching) ?? ''
-      const unsupported = { piece, reason: 'its script waits for changes of files and never ends' }
-      return { results, failed: { ...observed(request, ended, watching), unsupported }, used: first - 1 }
+      const unsupported = { piece: watching.piece, reason: 'its script waits for changes of files and never ends' }
+      return { results, failed: { ...observed(request, ended, watching.each), unsupported }, used: first - 1 }
     }
     const { ended, step, used } = await runEntry(request, { command, steps: plan.steps, first, deadline })
     first += used

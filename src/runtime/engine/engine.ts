@@ -28,7 +28,6 @@ import { createJobs } from './jobs.ts'
 import { createGoalExportJob, exportLast, type GoalExportJob } from './export-goals.ts'
 import { createExecutors, dispatch, runContextFor, type Executors } from './dispatch.ts'
 import { agentIdsOf, refuseSharedFolder, identifyEngine } from './engine-identity.ts'
-import { moveWaits } from '../../store/clock-change.ts'
 import { createGracePeriod, type GracePeriod } from './grace-period.ts'
 import { reapAll } from './reaper.ts'
 import { msToNextPass, passEveryMs } from './next-pass.ts'
@@ -150,12 +149,13 @@ const asLeader = async (context: Context, { leadership }: Loop, work: () => Prom
 const pass = async (context: Context, parts: Loop): Promise<void> => {
   const { executors, engineId, gracePeriod, leadership, exporter } = parts
   parts.askedAt = undefined
-  const storeSetMs = await gracePeriod.compareClocks()
+  await gracePeriod.compareClocks()
   await context.refreshSettings?.()
   const leading = await leadership?.context()
-  if (leading !== undefined)
+  if (leading === undefined) await gracePeriod.followClock(undefined)
+  else
     await asLeader(context, parts, async () => {
-      if (storeSetMs !== 0) await moveWaits(leading.db, storeSetMs / 1000)
+      await gracePeriod.followClock(leading)
       await leaderPass(leading, parts)
     })
   await checkOwnRuns(context, executors, engineId)

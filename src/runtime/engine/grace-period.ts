@@ -4,6 +4,7 @@
  * are compared: a monotonic one, the wall clock and the store's.
  */
 import { renewIntervalMs } from '../../domain/lease.ts'
+import { moveWaits } from '../../store/clock-change.ts'
 import { appendEvent, storeNow } from '../../store/event.ts'
 import type { Context } from '../core/context.ts'
 
@@ -47,11 +48,13 @@ export interface GracePeriod {
   /** Starts a grace period of one renewal interval. */
   begin(): void
   isOver(): boolean
+  /** Compares the clocks, at most once a second. If one jumped, starts a grace period and records an event. */
+  compareClocks(): Promise<void>
   /**
-   * Compares the clocks, at most once a second. If one jumped, starts a grace period and records an event. Returns the milliseconds by
-   * which the clock of the store was set; the leader then moves the waits along.
+   * Moves the waits in the store by as much as its clock was set since the last call that succeeded. Undefined = another engine leads,
+   * and does it.
    */
-  compareClocks(): Promise<number>
+  followClock(leading: Context | undefined): Promise<void>
 }
 
 const compareEveryMs = 1_000
@@ -79,6 +82,7 @@ export const createGracePeriod = (context: Context, engineId: string): GracePeri
   const { clock } = context
   let until = 0
   let before: Clocks | undefined
+  let unmovedMs = 0
   const begin = (): void => {
     until = Math.max(until, clock.elapsed() + graceMs(context))
   }
@@ -86,14 +90,19 @@ export const createGracePeriod = (context: Context, engineId: string): GracePeri
     begin,
     isOver: () => clock.elapsed() >= until,
     compareClocks: async () => {
-      if (before !== undefined && clock.elapsed() - before.monotonic < compareEveryMs) return 0
+      if (before !== undefined && clock.elapsed() - before.monotonic < compareEveryMs) return
       const now = await clocksNow(context)
       const jump = before === undefined ? undefined : clockJump(before, now, context.config().lease.ttlSeconds)
       before = now
-      if (jump === undefined) return 0
+      if (jump === undefined) return
+      unmovedMs += jump.storeSetMs
       begin()
       await recordJump(context, engineId, jump.evidence)
-      return jump.storeSetMs
+    },
+    followClock: async (leading) => {
+      if (leading !== undefined && unmovedMs !== 0)
+        await leading.db.transaction((tx) => moveWaits(tx, unmovedMs / 1000))
+      unmovedMs = 0
     },
   }
 }

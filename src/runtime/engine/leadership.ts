@@ -56,7 +56,7 @@ const clockToleranceSeconds = 5
 const catchUpWithClock = async (context: Context, engineId: string): Promise<void> => {
   const seconds = await secondsBehind(context.db)
   if (seconds < clockToleranceSeconds) return
-  await moveWaits(context.db, -seconds)
+  await context.db.transaction((tx) => moveWaits(tx, -seconds))
   await recordJump(context, engineId, `the clock of the store was set back by ${Math.round(seconds)} s`)
 }
 

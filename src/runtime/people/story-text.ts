@@ -40,7 +40,7 @@ const requeueReasons: Record<string, string> = {
   verification_command_missing_script_adjusted: withoutCheck('the script of a check does not exist'),
   verification_command_no_test_files_adjusted: withoutCheck('a check found no test'),
   verification_command_missing_make_target_adjusted: withoutCheck('the make target of a check does not exist'),
-  verification_command_unsupported_format_adjusted: withoutCheck('a check cannot be run without a shell'),
+  verification_command_unsupported_format_adjusted: withoutCheck('a check needs a shell or never ends'),
   verification_command_sequence_adjusted: 'a check ran before its input existed, so the order was corrected',
   policy_allowed_paths_adjusted: 'the paths that it changed are allowed now',
   setup_or_bootstrap_retry: 'its set-up is tried again',

@@ -1,5 +1,5 @@
 /**
- * A turn that left no change in its workspace may have left it beside: on another branch of the clone, in a stash, in a worktree
+ * A turn that left no change in its workspace may have left it beside: on another branch of the clone or on none, in a stash, in a worktree
  * inside of it. One such place is unambiguous, and its files are laid into the workspace; several are named to the agent and to people.
  */
 import { keptVerdict } from '../../domain/run.ts'

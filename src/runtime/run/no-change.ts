@@ -182,7 +182,7 @@ export interface UnchangedWork {
   check: (planned: PlannedChecks) => Promise<JudgedReport>
 }
 
-/** The work of an earlier attempt passed and could not be kept on a newer base, so the task is done again there. */
+/** An earlier attempt finished, and the task is done again, for example because its work does not fit a newer base. */
 const hadFinishedWork = async ({ context, run, task }: RunContext): Promise<boolean> =>
   !needsNoAgent(task) &&
   (await listRuns(context.db, { taskId: task.id })).some(
@@ -201,8 +201,7 @@ export const verifyUnchanged = async (
   }
   // Its parent has finished work, which would be lost with it: no check proves that this was right.
   if (isAutoFix(runContext.task)) return doubt('nothing is left of the work that it corrects')
-  if (await hadFinishedWork(runContext))
-    return doubt('nothing is left of its finished work, which did not fit the newer base')
+  if (await hadFinishedWork(runContext)) return doubt('nothing is left of its finished work')
   if (asked.commands.length === 0)
     return doubt('the task has no check of its own that could show that nothing had to be done')
   const [gone] = dropped
