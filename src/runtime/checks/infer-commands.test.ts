@@ -63,6 +63,14 @@ it.each<[string, RepositoryFacts, string[]]>([
       ['npm run test:ci'],
     ],
   ),
+  [
+    'scripts that all wait for changes, as what runs once',
+    {
+      packageJson: { scripts: { test: 'node --test --watch', typecheck: 'tsc -w', lint: 'nodemon lint.js' } },
+      files: [],
+    },
+    ['node --test', 'npx --no-install tsc'],
+  ],
   ['the workers of Jest', { packageJson: { scripts: { test: 'jest -w 2' } }, files: [] }, ['npm test']],
   [
     'a watch that is switched off',

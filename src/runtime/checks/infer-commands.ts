@@ -5,6 +5,7 @@
  */
 
 import type { HasProgram } from '../core/find-program.ts'
+import { scriptOnce } from '../../recovery/command/plan-check.ts'
 import { isRealCheck } from '../../recovery/command/replacement.ts'
 
 export interface RepositoryFacts {
@@ -40,6 +41,8 @@ const managerOf = (packageJson: Fields, files: ReadonlySet<string>): string => {
   return files.has('bun.lock') || files.has('bun.lockb') ? 'bun' : 'npm'
 }
 
+const onceText = (script: unknown): string | undefined => (typeof script === 'string' ? scriptOnce(script) : undefined)
+
 const packageCommands = (
   { packageJson, hasProgram = hasAll }: RepositoryFacts,
   files: ReadonlySet<string>,
@@ -49,14 +52,20 @@ const packageCommands = (
   const declaredManager = managerOf(packageJson, files)
   // The scripts are the same for all of them.
   const manager = hasProgram(declaredManager) || !hasProgram('npm') ? declaredManager : 'npm'
-  const first = (names: readonly string[]): string[] =>
-    names.filter((name) => Object.hasOwn(scripts, name) && isRealCheck(scripts[name])).slice(0, 1)
-  const names = [
+  const started = (name: string): string =>
+    name === 'test' && manager !== 'bun' ? `${manager} test` : `${manager} run ${name}`
+  const first = (names: readonly string[]): string[] => {
+    const there = names.filter((name) => Object.hasOwn(scripts, name))
+    const real = there.filter((name) => isRealCheck(scripts[name])).map(started)
+    // Where each of them waits for changes, what one of them starts runs once.
+    const once = there.map((name) => onceText(scripts[name])).filter(isRealCheck)
+    return [...real, ...once].slice(0, 1)
+  }
+  return [
     ...first(['test', 'test:ci', 'test:run']),
     ...first(['typecheck', 'type-check', 'check-types', 'types', 'tsc']),
     ...first(['lint']),
   ]
-  return names.map((name) => (name === 'test' && manager !== 'bun' ? `${manager} test` : `${manager} run ${name}`))
 }
 
 /** How each manager starts pytest. Without its program, the interpreter of the project's environment does. */
