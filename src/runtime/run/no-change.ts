@@ -195,9 +195,11 @@ export const verifyUnchanged = async (
   { planned, dropped, check }: UnchangedWork,
 ): Promise<PhaseResult> => {
   const asked = requestedChecks(runContext, planned)
-  const doubt = async (because: string): Promise<PhaseResult> => {
+  const said = contradictionIn(runContext)
+  const doubt = async (...because: string[]): Promise<PhaseResult> => {
     await resolveWork(runContext, { satisfied: false, detail: 'the agent again ended without a change' })
-    return recover(runContext, unchangedBecause(runContext, because))
+    const all = said === undefined ? because : [...because, said]
+    return recover(runContext, unchangedBecause(runContext, all.join('; ')))
   }
   // Its parent has finished work, which would be lost with it: no check proves that this was right.
   if (isAutoFix(runContext.task)) return doubt('nothing is left of the work that it corrects')
@@ -216,8 +218,7 @@ export const verifyUnchanged = async (
   const passing = 'its checks pass without a change, so they do not prove that the task is done'
   const again = await askAgentAgain(runContext, missing?.reason ?? passing)
   if (again !== undefined) return again
-  const contradicted = contradictionIn(runContext)
-  if (contradicted !== undefined) return doubt(contradicted)
+  if (said !== undefined) return doubt()
   await resolveWork(runContext, {
     satisfied: false,
     detail: `asked again, the agent changed nothing${missing === undefined ? '; its checks pass as they are, so the task counts as done' : ', and its checks cannot run here'}`,
