@@ -91,12 +91,15 @@ export const leftRunningEnding = (parts: ExecParts, processes: LeftRunning['proc
   return { outcome: 'failed', exitCode: exitCodes.needsPerson, label: leftRunningLabel }
 }
 
+/** A time that has passed does not say when the provider answers again. */
+const limitEnd = ({ resetAt }: AnyFacts): string | null =>
+  resetAt !== undefined && resetAt.getTime() > Date.now() ? resetAt.toISOString() : null
+
 /** No recovery is left. */
 export const giveUpEnding = (parts: ExecParts, given: GivenUp): ExecEnding => {
   const { ended, diagnosis } = given
   const { label } = diagnosis
-  const { resetAt }: AnyFacts = diagnosis.facts
-  if (isLimit(diagnosis)) return { outcome: 'waiting', exitCode: 75, label, until: resetAt?.toISOString() ?? null }
+  if (isLimit(diagnosis)) return { outcome: 'waiting', exitCode: 75, label, until: limitEnd(diagnosis.facts) }
   if (diagnosis.rung <= 1) emitBlocker(parts, given)
   // The status of an agent that we stopped is that of our signal and explains nothing.
   const exitCode = ended.exit.stopCause === undefined ? statusOf(ended.exit) || 1 : 1

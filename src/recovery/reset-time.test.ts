@@ -77,6 +77,10 @@ describe('a reset time', () => {
     expect(resets('try again at 2026-11-22T10:00:30Z')).toBe('2026-11-22T10:00:30.000Z')
   })
 
+  it('is read with the narrow space that some versions of Node write before AM and PM', () => {
+    expect(resets('or try again at 10:53\u202fPM.')).toBe('2026-11-21T22:54:00.000Z')
+  })
+
   it('is read from a JSON body as a number or a date', () => {
     for (const value of ['1795303197', '1795303197000', '"2026-11-21T23:19:57Z"', '"1795303197"'])
       expect(resets(`429 {"error":{"type":"usage_limit_reached","plan":"5h","resets_at":${value}}}`)).toBe(

@@ -233,7 +233,8 @@ const longestText = 4_000
 
 /** The first reset time in a text, clamped, with the words that state it. */
 export const resetIn = (text: string, saying: MessageTime): { at: Date; words: string } | undefined => {
-  const searched = text.slice(0, longestText)
+  // Some versions of Node write a narrow no-break space before AM and PM.
+  const searched = text.slice(0, longestText).replace(/[\u00a0\u202f]/g, ' ')
   for (const match of searched.matchAll(lead)) {
     const from = match.index + match[0].length
     for (const form of forms) {

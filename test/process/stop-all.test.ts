@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { execa } from 'execa'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { hasStarter } from '../../src/cli/engine/starter.ts'
 import { exitCodes } from '../../src/errors.ts'
 import { serverOf } from '../../src/store/server/embedded-server.ts'
 
@@ -29,7 +30,9 @@ const environment = () => ({ PATH: process.env['PATH'], HOME: top, UNSTUCK_HOME:
 const cli = (cwd: string, ...args: string[]) =>
   execa(process.execPath, [entry, ...args], { cwd, env: environment(), extendEnv: false, reject: false })
 
-const up = async (name: string): Promise<() => Promise<void>> => {
+const up = async (name: string): Promise<() => Promise<void>> => (await startUp(name)).ended
+
+const startUp = async (name: string) => {
   const root = join(top, name)
   await execa('git', ['init', '-q', root])
   const child = spawn(process.execPath, [entry, 'up'], {
@@ -38,9 +41,10 @@ const up = async (name: string): Promise<() => Promise<void>> => {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   await once(child.stdout, 'data')
-  return async () => {
+  const ended = async (): Promise<void> => {
     if (child.exitCode === null) await once(child, 'exit')
   }
+  return { child, ended }
 }
 
 const pidFile = (): string => {
@@ -79,4 +83,21 @@ it('refuses to wait for runs of all of them at once', async () => {
   const { exitCode, stderr } = await cli(top, 'stop', '--all', '--drain')
   expect(exitCode).toBe(2)
   expect(stderr).toContain('--drain')
+})
+
+it('ends what would start an engine again that crashed a moment ago', async () => {
+  const { child, ended } = await startUp('one')
+  const [folder = ''] = readdirSync(home).filter((name) => name.startsWith('one-'))
+  const stateDir = join(home, folder)
+  const { identity } = JSON.parse(readFileSync(join(stateDir, 'engine.json'), 'utf8')) as { identity: { pid: number } }
+  // What started the engine has not seen its end yet when the person stops it.
+  child.kill('SIGSTOP')
+  process.kill(identity.pid, 'SIGKILL')
+  const stopping = cli(join(top, 'one'), 'stop')
+  await expect.poll(() => hasStarter(stateDir), { timeout: 30_000 }).toBe(false)
+  child.kill('SIGCONT')
+  expect((await stopping).exitCode).toBe(0)
+  await ended()
+  expect(child.exitCode).toBe(0)
+  expect(existsSync(join(stateDir, 'engine.json'))).toBe(false)
 })

@@ -15,14 +15,32 @@ afterAll(clear)
 
 type Cli = 'claude' | 'codex' | 'gemini' | 'opencode'
 
-/** From now on the CLI prints what it printed in that session. `writes`: a file that it makes as well; `hangs`: it never ends its turn. */
-const replays = (cli: Cli, session: string, { writes, hangs }: { writes?: string; hangs?: true } = {}): void => {
+/** A time of day as Codex writes it, so many hours from now. */
+const clockIn = (hours: number): string =>
+  new Date(Date.now() + hours * 3_600_000).toLocaleTimeString('en-US', {
+    ...{ hour: 'numeric', minute: '2-digit', timeZone: 'UTC' },
+  })
+
+interface Replayed {
+  /** A file that it makes as well. */
+  writes?: string
+  /** It never ends its turn. */
+  hangs?: true
+  /** Hours until the limit ends of which it tells. */
+  limitIn?: number
+}
+
+/** From now on the CLI prints what it printed in that session. */
+const replays = (cli: Cli, session: string, { writes, hangs, limitIn = 3 }: Replayed = {}): void => {
   const from = join(transcripts, cli, session)
   const { exit_code: code } = JSON.parse(readFileSync(`${from}.meta.json`, 'utf8')) as { exit_code: number }
   for (const stream of ['stdout', 'stderr'])
     writeFileSync(
       join(root, `${cli}.${stream}`),
-      readFileSync(`${from}.${stream}`, 'utf8').replaceAll('<repo>', work).replaceAll('<dir>', join(root, 'outside')),
+      readFileSync(`${from}.${stream}`, 'utf8')
+        .replaceAll('<repo>', work)
+        .replaceAll('<dir>', join(root, 'outside'))
+        .replaceAll('10:18 PM', clockIn(limitIn)),
     )
   const made = writes === undefined ? '' : `echo made > ${writes}\n`
   const prints = hangs ? `head -n -1 ${root}/${cli}.stdout\nexec sleep 60` : `cat ${root}/${cli}.stdout\nexit ${code}`
@@ -35,6 +53,7 @@ const steady = (text: string): string =>
     .replaceAll(work, '<repo>')
     .replaceAll(root, '<home>')
     .replace(/\bon \w{3} \d{1,2} \w{3} at (?=\d\d:)/g, 'at ')
+    .replace(/\b\d{1,2}:\d\d\s[AP]M\b/g, '<time>')
     .replace(/(?:\b\w{3} \d{1,2} \w{3} )?\d\d:\d\d(?::\d\d)?/g, '<time>')
     .replace(/\b(in|for) \d+ (?:d|h|min|s)\b(?: \d+ (?:h|min)\b)?/g, '$1 <a while>')
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<id>')
@@ -51,7 +70,7 @@ const ownLines = (text: string): string =>
     .join('')
 
 const compare = async (name: string, args: string[], keep: (text: string) => string): Promise<void> => {
-  const { code, ...streams } = await exec(args)
+  const { code, ...streams } = await exec(args, { TZ: 'UTC' })
   const [stdout, stderr] = [keep(streams.stdout), keep(streams.stderr)]
   const text = `$ unstuck exec ${asTyped(args)}\n--- standard output\n${stdout}--- standard error\n${stderr}--- exit status ${code}\n`
   await expect(steady(text)).toMatchFileSnapshot(join(kept, `${name}.txt`))
@@ -83,6 +102,12 @@ describe('exec', () => {
   ])('%s', async (name, cli, transcript, args) => {
     replays(cli, transcript)
     await session(name, ...args)
+  })
+
+  // A time that has passed does not say when the provider answers again.
+  test('codex-limit-passed', async () => {
+    replays('codex', 'usage-limit-until', { limitIn: -1 })
+    await session('codex-limit-passed', '--max-wait', '1', ...codex)
   })
 
   test('claude-refused-on-the-way', async () => {

@@ -86,7 +86,7 @@ const addressOf = (stateDir: string): string => join(stateDir, 'engine.json')
 
 export const hasAddress = (stateDir: string): boolean => existsSync(addressOf(stateDir))
 
-/** A crashed engine leaves its address. Removing it tells the process that would restart the engine that a person stopped it. */
+/** A crashed engine leaves its address. */
 export const dropDeadAddress = (stateDir: string): void => {
   if (readAddress(stateDir) === undefined) rmSync(addressOf(stateDir), { force: true })
 }

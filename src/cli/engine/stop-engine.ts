@@ -10,6 +10,7 @@ import { countText } from '../times.ts'
 import type { Client } from './client.ts'
 import { awaitEngineEnd, dropDeadAddress, engineAt, engineIdentity, findEngine, hasAddress } from './connect.ts'
 import { homeOf } from './home.ts'
+import { hasStarter, stopStarters } from './starter.ts'
 
 /** Waits until the current runs have ended. Ctrl-C during the wait stops the engine at once. */
 const drained = async (io: Io, client: Client, identity: ReturnType<typeof engineIdentity>): Promise<void> => {
@@ -29,11 +30,22 @@ export interface StopOptions {
 
 const awaitEnd = async (stateDir: string, identity: ReturnType<typeof engineIdentity>): Promise<void> => {
   // Another engine cannot start until this one has released the store.
-  if (!(await awaitEngineEnd(identity)))
+  if (!(await awaitEngineEnd(identity, endDeadlineMs)))
     throw new AppError(
       'ENGINE_UNAVAILABLE',
       `the engine (pid ${identity?.pid}) was told to stop and is still running; see engine.log in ${stateDir}`,
     )
+}
+
+/** Longer than an engine may be blocked before what started it kills it. */
+const endDeadlineMs = 90_000
+
+/** Ends what would start the engine again after a crash, or is starting it. True = there was such a process. */
+const endStarters = async (stateDir: string): Promise<boolean> => {
+  const starters = stopStarters(stateDir)
+  for (const starter of starters) await awaitEnd(stateDir, starter)
+  dropDeadAddress(stateDir)
+  return starters.length > 0
 }
 
 /** Stops the engines one after another, then the server, so that no engine starts the server again. */
@@ -41,16 +53,16 @@ const stopAll = async (io: Io): Promise<number> => {
   const home = unstuckHome(io.environment)
   const names = existsSync(home) ? readdirSync(home) : []
   let stopped = 0
-  for (const stateDir of names.map((name) => join(home, name)).filter(hasAddress)) {
+  for (const stateDir of names.map((name) => join(home, name)).filter((dir) => hasAddress(dir) || hasStarter(dir))) {
     const identity = engineIdentity(stateDir)
     const engine = await engineAt(stateDir)
-    if (engine === undefined) {
-      dropDeadAddress(stateDir)
-      continue
+    if (engine !== undefined) {
+      await engine.client.post('/shutdown')
+      await awaitEnd(stateDir, identity)
     }
-    await engine.client.post('/shutdown')
-    await awaitEnd(stateDir, identity)
-    printLine(io, `The engine of ${engine.root} has stopped.`)
+    const wasStarting = await endStarters(stateDir)
+    if (engine === undefined && !wasStarting) continue
+    printLine(io, `The engine of ${engine?.root ?? stateDir} has stopped.`)
     stopped += 1
   }
   const hadServer = await serverOf({ home, environment: io.environment }).stop()
@@ -62,25 +74,23 @@ const stopAll = async (io: Io): Promise<number> => {
   return exitCodes.ok
 }
 
+const stoppedText = 'The engine has stopped. Running agents end on their own unless an engine starts again soon.'
+
 export const stopCommand = async (io: Io, { drain = false, all = false }: StopOptions): Promise<number> => {
   if (all && drain) throw new AppError('USAGE', '--drain waits for one engine; leave out --all or --drain')
   if (all) return stopAll(io)
   const home = await homeOf(io)
   const client = await findEngine(home)
   if (client === undefined) {
-    dropDeadAddress(home.stateDir)
-    printLine(io, `No engine is running for ${repositoryName(home.repository)}.`)
+    const wasStarting = await endStarters(home.stateDir)
+    printLine(io, wasStarting ? stoppedText : `No engine is running for ${repositoryName(home.repository)}.`)
     return exitCodes.ok
   }
   const identity = engineIdentity(home.stateDir)
   if (drain) await drained(io, client, identity)
   else await client.post('/shutdown')
   await awaitEnd(home.stateDir, identity)
-  printLine(
-    io,
-    drain && !io.signal.aborted
-      ? 'The engine has stopped, and no run is in progress.'
-      : 'The engine has stopped. Running agents end on their own unless an engine starts again soon.',
-  )
+  await endStarters(home.stateDir)
+  printLine(io, drain && !io.signal.aborted ? 'The engine has stopped, and no run is in progress.' : stoppedText)
   return exitCodes.ok
 }

@@ -11,10 +11,11 @@ import { giveUpReserve, isDiskFull } from '../../platform/disk-reserve.ts'
 import { hadStore } from '../../store/store-markers.ts'
 import { repositoryName } from '../../workspace/remote.ts'
 import type { Client } from './client.ts'
-import { engineIdentity, findEngine, hasAddress } from './connect.ts'
+import { engineIdentity, findEngine } from './connect.ts'
 import { tellOfLeftBranches } from './goal-branches.ts'
 import { makeRoot, homeOf, type Home } from './home.ts'
 import { keepLogins } from './kept-login.ts'
+import { recordStarter } from './starter.ts'
 import { killWhenSilent, silenceLimits, type SilenceLimits } from './watchdog.ts'
 import { printLine, type Io } from '../io.ts'
 import { refuseRuns } from '../person-here.ts'
@@ -128,15 +129,17 @@ interface Supervised {
   options: UpOptions
   child: ChildProcess
   limits: SilenceLimits
+  /** Aborts when a signal or `stop` ends this process. */
+  signal: AbortSignal
   /** The state folder had no store. */
   isFirst: boolean
 }
 
 /** Runs the engine process once. A signal to this process shuts the engine down. */
 const superviseOnce = async (io: Io, supervised: Supervised): Promise<Ending> => {
-  const { child, limits } = supervised
+  const { child, limits, signal } = supervised
   const stop = (): void => void child.kill('SIGTERM')
-  io.signal.addEventListener('abort', stop, { once: true })
+  signal.addEventListener('abort', stop, { once: true })
   const ended = endOf(child)
   const silent = killWhenSilent(child, limits)
   const ready = await waitReady(io, child)
@@ -144,7 +147,7 @@ const superviseOnce = async (io: Io, supervised: Supervised): Promise<Ending> =>
   // It waits for the store, and would take over from the other one as soon as a person stops that.
   if (ready?.by === 'other') stop()
   const ending = await ended
-  io.signal.removeEventListener('abort', stop)
+  signal.removeEventListener('abort', stop)
   if (ready?.by === 'other') throw otherRuns(supervised.home)
   return { ...ending, silentMs: silent() }
 }
@@ -171,21 +174,35 @@ const mayRestart = (io: Io, { stateDir }: Home, crashes: number[], ending: Endin
 
 const roomEveryMs = 2_000
 
-/**
- * Where the engine ended on a full disk, waits for room instead of using up the restarts. `stop` ends the wait by removing the address of
- * the dead engine, which needs no room. Undefined = the disk is not the reason, or there is no address by which to be stopped.
- */
-const waitForRoom = async (io: Io, { stateDir }: Home, ending: Ending): Promise<'room' | 'stopped' | undefined> => {
+/** Where the engine ended on a full disk, waits for room instead of using up the restarts. False = the disk is not the reason. */
+const waitForRoom = async (io: Io, { home: { stateDir }, signal }: Restarted, ending: Ending): Promise<boolean> => {
   const home = dirname(stateDir)
-  if (!isDiskFull(home) || !hasAddress(stateDir)) return undefined
+  if (!isDiskFull(home)) return false
   io.error(
     `unstuck: the engine ended ${howEnded(ending)}: the disk of ${home} is full; it starts again when there is room\n`,
   )
-  while (isDiskFull(home) && !giveUpReserve(home)) {
-    await delay(roomEveryMs, undefined, { signal: io.signal }).catch(() => undefined) // aborted: the wait ends
-    if (io.signal.aborted || !hasAddress(stateDir)) return 'stopped'
+  while (!signal.aborted && isDiskFull(home) && !giveUpReserve(home))
+    await delay(roomEveryMs, undefined, { signal }).catch(() => undefined) // aborted: the wait ends
+  return true
+}
+
+type Restarted = Omit<Supervised, 'child'>
+
+/** Returns the exit status once the engine ended for good. */
+const superviseRestarts = async (io: Io, args: string[], restarted: Restarted): Promise<number> => {
+  const { home, signal } = restarted
+  const crashes: number[] = []
+  const logins = keepLogins()
+  while (!signal.aborted) {
+    const child = startChild(io, home.repository.root, [...args, ...logins.args()])
+    logins.follow(child)
+    const ending = await superviseOnce(io, { ...restarted, child })
+    if (signal.aborted || ending.code === 0) return exitCodes.ok
+    if (ending.code !== null && permanent.has(ending.code)) return ending.code
+    if (await waitForRoom(io, restarted, ending)) continue
+    if (!mayRestart(io, home, crashes, ending)) return exitCodes.failed
   }
-  return 'room'
+  return exitCodes.ok
 }
 
 const superviseEngine = async (io: Io, options: UpOptions, args: string[], limits: SilenceLimits): Promise<number> => {
@@ -196,17 +213,10 @@ const superviseEngine = async (io: Io, options: UpOptions, args: string[], limit
   openStateDir(home.stateDir)
   const isFirst = !hadStore(home.stateDir)
   makeRoot(home)
-  const crashes: number[] = []
-  const logins = keepLogins()
-  for (;;) {
-    const child = startChild(io, home.repository.root, [...args, ...logins.args()])
-    logins.follow(child)
-    const ending = await superviseOnce(io, { home, options, child, limits, isFirst })
-    if (io.signal.aborted || ending.code === 0) return exitCodes.ok
-    if (ending.code !== null && permanent.has(ending.code)) return ending.code
-    const waited = await waitForRoom(io, home, ending)
-    if (waited === 'stopped') return exitCodes.ok
-    if (waited === 'room') continue
-    if (!mayRestart(io, home, crashes, ending)) return exitCodes.failed
+  const starter = recordStarter(home.stateDir, io.signal)
+  try {
+    return await superviseRestarts(io, args, { home, options, limits, isFirst, signal: starter.signal })
+  } finally {
+    starter.end()
   }
 }

@@ -30,8 +30,8 @@ const failureLines = (driver: Driver, { text, exitCode, label }: ExecResult, blo
 }
 
 const waitingLine = (until: string | null): string => {
-  const time = until === null ? '' : `; the limit ends ${whenText(until, Date.now())}`
-  return `stopped, because the provider's limit is reached${time}. Run the command again then, or give a longer --max-wait`
+  const [time, then] = until === null ? ['', 'later'] : [`; the limit ends ${whenText(until, Date.now())}`, 'then']
+  return `stopped, because the provider's limit is reached${time}. Run the command again ${then}, or give a longer --max-wait`
 }
 
 /** The last lines: the outcome, why, and what to do. They matter because every agent CLI exits with 0 after a refusal. */
