@@ -44,7 +44,7 @@ const roomOverrides: OxlintOverride[] = rooms.flat().map((room) => ({
 }))
 
 /** Folders below runtime that do not import each other. */
-const peers = ['store', 'process', 'harness', 'workspace', 'notify']
+const peers = ['store', 'process', 'harness', 'workspace', 'notify', 'forge']
 
 const peerOverrides: OxlintOverride[] = peers.map((peer) => {
   const others = peers.filter((other) => other !== peer)

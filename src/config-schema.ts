@@ -20,6 +20,7 @@ import {
   variableName,
   wholeNumber,
 } from './config-values.ts'
+import { forgeSection } from './config-forge.ts'
 import { judgeSection } from './config-judge.ts'
 import { loopSection } from './config-loop.ts'
 import { proposalSections } from './config-proposals.ts'
@@ -276,6 +277,7 @@ export const sections = {
     }),
   }),
   judge: judgeSection,
+  forge: forgeSection,
   loop: loopSection,
   remote: z.strictObject({
     timeoutSeconds: numberOfSeconds(1).default(300).meta({
@@ -319,6 +321,7 @@ export const configSchema = z.strictObject({
   change: sections.change.prefault({}),
   requeue: sections.requeue.prefault({}),
   judge: sections.judge.prefault({}),
+  forge: sections.forge.prefault({}),
   policyRecovery: sections.policyRecovery.prefault({}),
   recovery: sections.recovery.exactOptional(),
   mcp: sections.mcp.prefault({}),

@@ -36,6 +36,10 @@ it('without a file, every key has its built-in value', () => {
     allowedDirs: [],
     autoMerge: false,
     repoMode: 'local',
+    forge: {
+      ...{ kind: 'off', apiUrl: 'https://api.github.com', label: 'unstuck', authors: [] },
+      ...{ pullRequests: 'off', pollSeconds: 60 },
+    },
     judge: {
       ...{ mode: 'auto', rules: [], timeoutSeconds: 300, maxRisk: 'medium', requiredChecks: [] },
       ...{ retries: 2, retrySeconds: 120 },

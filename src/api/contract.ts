@@ -98,6 +98,8 @@ export const goalRequest = z
       plan: z.enum(planModes).exactOptional(),
       /** Absent = as the owner's configuration says. */
       judge: z.enum(judgeModes).exactOptional(),
+      /** The issue of the forge that the goal is about; it has no other goal but cancelled ones. */
+      issue: z.strictObject({ number: z.int().min(1), url: string.max(2000) }).exactOptional(),
       limits: z.strictObject({
         runSeconds: goalLimit.exactOptional(),
         runTokens: goalLimit.exactOptional(),
@@ -255,7 +257,7 @@ export const sessionRequest = z.strictObject({ code: secret })
 export const challengeRequest = z.strictObject({ id: secret, nonce: secret })
 export const resumeSessionRequest = z.strictObject({ id: secret, nonce: secret, proof: secret })
 export const noQuery = z.strictObject({})
-/** The flags are those of clients of the founding documents; without a forge they change nothing. */
+/** `autoCreateIssueTasks`: issues whose turn it is become goals. The other flag is one of clients of the founding documents, and changes nothing. */
 export const preflightRequest = z
   .strictObject({
     content: string.max(100_000).default(''),

@@ -19,12 +19,13 @@ import type { Db } from '../store/db.ts'
 import { withWriteListener } from '../store/write-listener.ts'
 import { openStore, orClose } from '../store/open.ts'
 import { configuredDatabase } from '../store/postgres-location.ts'
-import { mirrorRoot, openRemote } from '../workspace/remote.ts'
+import { mirrorRoot, openOrigin, openRemote } from '../workspace/remote.ts'
 import { remoteFromEnvironment } from '../workspace/remote-url.ts'
 import { mainWorktree, openRepository } from '../workspace/repository.ts'
 import { openShadow } from '../workspace/shadow.ts'
 import type { Repository } from '../workspace/repository-types.ts'
 import { openAnswerLinks } from './answer-link.ts'
+import { forgeHere } from './forge-here.ts'
 import { openRunTokens } from './run-token.ts'
 import { settingsOf } from './settings.ts'
 import { cacheDirOf, openStateDir, stateDirOf, writingIn } from './state-dir.ts'
@@ -138,6 +139,8 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
       log,
       repository,
       remote: remote && createRemoteLink(remote, { db, clock: systemClock, log }),
+      forge: () => forgeHere({ repository, environment, config }),
+      origin: () => openOrigin(repository, { environment, timeoutMs: config().remote.timeoutSeconds * 1000 }),
       shadow: await openShadow(stateDir, repository),
       stateDir,
       cacheDir,

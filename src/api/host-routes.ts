@@ -15,7 +15,10 @@ export const hostRoutes = {
       contract.preflightRequest,
       preflight,
     ),
-    ...{ caller: 'anyone' as const, whyAnyone: 'it only counts what is there, and changes nothing' },
+    ...{
+      caller: 'anyone' as const,
+      whyAnyone: 'it counts what is there, and takes only issues that the engine takes by itself as well',
+    },
   },
   hostNeofetch: read(
     '/system/host/neofetch',

@@ -18,6 +18,7 @@ import type { Repository } from '../workspace/repository-types.ts'
 import { shadowAt } from '../workspace/shadow.ts'
 import { createApp, type AppParts } from './app.ts'
 import { openLog } from './engine-context.ts'
+import { forgeHere } from './forge-here.ts'
 import { createStreamLimits } from './limits.ts'
 import { createLogins } from './logins.ts'
 import { cacheDirOf } from './state-dir.ts'
@@ -58,6 +59,7 @@ const contextOf = (db: Db, { repository, stateDir, environment }: ReaderOptions)
       error: (fields, message) => openLog(stateDir).error(fields, message),
     },
     repository,
+    forge: () => forgeHere({ repository, environment, config }),
     shadow: shadowAt(stateDir, repository),
     stateDir,
     cacheDir: cacheDirOf(environment),

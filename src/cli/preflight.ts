@@ -1,8 +1,10 @@
 /** The work of `unstuck preflight`. */
 import type { PreflightJson } from '../api/contract.ts'
+import { forgeHere } from '../api/forge-here.ts'
 import { loadConfig } from '../config.ts'
 import { exitCodes } from '../errors.ts'
 import { preflightOf } from '../recovery/plan/recommend-start.ts'
+import { forgeBacklog } from '../runtime/goal/import-issues.ts'
 import { configuredDatabase } from '../store/postgres-location.ts'
 import { hadStore } from '../store/store-markers.ts'
 import type { JsonOption } from './command-options.ts'
@@ -24,16 +26,20 @@ const openedText = ({ recommendations }: PreflightJson): string => {
   return `A start would open: ${opened.length === 0 ? 'nothing' : opened.join(', ')}.`
 }
 
-const waitingText = ({ preflight: { local, pendingJudgeTaskCount } }: PreflightJson): string =>
-  `Tasks: ${local.queued} queued, ${local.running} running, ${local.failed} failed, ${local.blocked} blocked (of these, ${pendingJudgeTaskCount} before the judge).`
+const waitingText = ({ preflight: { local, pendingJudgeTaskCount, ...forge } }: PreflightJson): string =>
+  `${forge.issueTaskBacklogCount + forge.openPrCount === 0 ? '' : `Forge: ${countText(forge.issueTaskBacklogCount, 'issue')} to work on, ${countText(forge.openPrCount, 'open pull request')}. `}Tasks: ${local.queued} queued, ${local.running} running, ${local.failed} failed, ${local.blocked} blocked (of these, ${pendingJudgeTaskCount} before the judge).`
 
 /** Where nothing has been run yet, nothing can wait. */
 const preflightHere = async (io: Io, content: string): Promise<PreflightJson> => {
   const { repository, stateDir } = await homeOf(io)
   if (configuredDatabase(io.environment, repository.id) !== undefined || hadStore(stateDir))
-    return readOnly(io, ({ client }) => client.post<PreflightJson>('/system/preflight', { content }))
+    return readOnly(io, ({ client }) =>
+      client.post<PreflightJson>('/system/preflight', { content, autoCreateIssueTasks: false }),
+    )
   const nothing = { local: { queued: 0, running: 0, failed: 0, blocked: 0 }, pendingJudgeTaskCount: 0 }
-  return preflightOf(content, nothing, loadConfig({ root: repository.root, environment: io.environment }))
+  const config = () => loadConfig({ root: repository.root, environment: io.environment })
+  const forge = () => forgeHere({ repository, environment: io.environment, config })
+  return preflightOf(content, nothing, await forgeBacklog({ config, forge }, new Map()), config())
 }
 
 export const preflightCommand = async (io: Io, content: string, { json = false }: JsonOption): Promise<number> => {

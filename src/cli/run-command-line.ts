@@ -34,6 +34,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   notify: () => import('./commands/notify.ts'),
   config: () => import('./commands/config.ts'),
   doctor: () => import('./commands/doctor.ts'),
+  issue: () => import('./commands/issue.ts'),
   preflight: () => import('./commands/preflight.ts'),
   init: () => import('./commands/init.ts'),
   inbox: () => import('./commands/inbox.ts'),

@@ -33,6 +33,7 @@ import { migration as due } from './migrations/0027-due.ts'
 import { migration as spent } from './migrations/0028-spent.ts'
 import { migration as plan } from './migrations/0029-plan.ts'
 import { migration as proposalNotes } from './migrations/0030-proposal-notes.ts'
+import { migration as forge } from './migrations/0031-forge.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -64,6 +65,7 @@ export const migrations: readonly string[] = [
   spent,
   plan,
   proposalNotes,
+  forge,
 ]
 
 const uniqueViolation = '23505'

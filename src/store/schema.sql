@@ -158,6 +158,22 @@ create table event (
 CREATE INDEX event_of_goal ON event USING btree (goal_id, id);
 CREATE INDEX event_of_task ON event USING btree (task_id, id);
 
+create table forge_link (
+  goal_id text not null,
+  issue integer,
+  issue_url text,
+  pull_request integer,
+  pull_request_url text,
+  pushed_head text,
+  pull_request_state text not null default 'none'::text,
+  created_at timestamp with time zone not null default unstuck_now(),
+  constraint forge_link_pkey PRIMARY KEY (goal_id),
+  constraint forge_link_issue_key UNIQUE (issue),
+  constraint forge_link_pull_request_key UNIQUE (pull_request),
+  constraint forge_link_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
+  constraint forge_link_pull_request_state_check CHECK ((pull_request_state = ANY (ARRAY['none'::text, 'open'::text, 'merged'::text, 'closed'::text])))
+);
+
 create table goal (
   id text not null,
   title text not null,

@@ -10,8 +10,9 @@ import { AppError } from '../errors.ts'
 import type { Repository } from './repository-types.ts'
 import { git, objectName, refName } from './git.ts'
 import { inRepository, type Refs } from './refs.ts'
+import { originUrl } from './origin.ts'
 import { pushOutcomeOf, gitOnRemote, type PushOutcome, type RemoteConnection } from './transport.ts'
-import type { RemoteAddress } from './remote-url.ts'
+import { parseRemote, type RemoteAddress } from './remote-url.ts'
 
 export interface RemoteHead {
   /** Short name of the branch that HEAD names; null = HEAD is detached. */
@@ -160,12 +161,9 @@ export interface RemoteRequest {
   timeoutMs: number
 }
 
-/** Opens the mirror. The first time, creates and fills it, for which the remote has to respond. */
-export const openRemote = async (request: RemoteRequest): Promise<{ repository: Repository; remote: Remote }> => {
-  const { address, environment, timeoutMs } = request
-  const repository = remoteRepository(address, request.stateDir)
-  await mkdir(repository.root, { recursive: true, mode: 0o700 })
-  let wire: RemoteConnection = { address, environment, timeoutMs, known: await exists(repository.commonDir ?? '') }
+/** The operations on a remote whose commits are fetched into this repository. */
+const remoteOver = (wire: RemoteConnection, repository: Repository): Remote => {
+  const { address } = wire
   const inTurn = createTurns()
   const head = async (): Promise<RemoteHead> => {
     const found = readHead(address.url, await listRemote(wire, repository.root, ['HEAD'], true))
@@ -182,25 +180,40 @@ export const openRemote = async (request: RemoteRequest): Promise<{ repository: 
     if (await hasCommits(repository, commits)) return found
     throw new AppError('REMOTE_UNAVAILABLE', `${address.url} changed while it was read; Unstuck retries`)
   }
+  return {
+    url: address.url,
+    head,
+    fetchRefs: see,
+    list: async (prefix) =>
+      Object.fromEntries(
+        linesOf(await listRemote(wire, repository.root, [`${refName(`${prefix}/x`).slice(0, -1)}*`])).filter(([ref]) =>
+          ref.startsWith(`${prefix}/`),
+        ),
+      ),
+    push: (updates) => inTurn(() => push(wire, repository, updates)),
+  }
+}
+
+/** Opens the mirror. The first time, creates and fills it, for which the remote has to respond. */
+export const openRemote = async (request: RemoteRequest): Promise<{ repository: Repository; remote: Remote }> => {
+  const { address, environment, timeoutMs } = request
+  const repository = remoteRepository(address, request.stateDir)
+  await mkdir(repository.root, { recursive: true, mode: 0o700 })
+  const wire: RemoteConnection = { address, environment, timeoutMs, known: await exists(repository.commonDir ?? '') }
   if (!wire.known) {
     const first = readHead(address.url, await listRemote(wire, repository.root, ['HEAD'], true))
     await make(wire, repository, first)
-    wire = { ...wire, known: true }
-    await fetchRefs({ ...wire, timeoutMs: timeoutMs * firstFetchFactor }, repository, ['HEAD'])
+    await fetchRefs({ ...wire, known: true, timeoutMs: timeoutMs * firstFetchFactor }, repository, ['HEAD'])
   }
-  return {
-    repository,
-    remote: {
-      url: address.url,
-      head,
-      fetchRefs: see,
-      list: async (prefix) =>
-        Object.fromEntries(
-          linesOf(await listRemote(wire, repository.root, [`${refName(`${prefix}/x`).slice(0, -1)}*`])).filter(
-            ([ref]) => ref.startsWith(`${prefix}/`),
-          ),
-        ),
-      push: (updates) => inTurn(() => push(wire, repository, updates)),
-    },
-  }
+  return { repository, remote: remoteOver({ ...wire, known: true }, repository) }
+}
+
+/** The remote `origin` of the owner's repository, with the owner's own access to it. Null = there is none that git could reach. */
+export const openOrigin = async (
+  repository: Repository,
+  { environment, timeoutMs }: Pick<RemoteRequest, 'environment' | 'timeoutMs'>,
+): Promise<Remote | null> => {
+  const url = await originUrl(repository)
+  if (url === null) return null
+  return remoteOver({ address: parseRemote(url, repository.root), environment, timeoutMs, known: true }, repository)
 }

@@ -294,7 +294,6 @@ const contextOf = (world: World, self: Incarnation, wake: () => void): Context =
           readPresses: () => step('notify.read', () => ({ ok: true as const, tokens: [] })),
           ...{ buttonTokenHash: (token) => token, newButtonToken: () => world.newId('token'), ntfyToken: () => '' },
         },
-        forge: { kind: 'none', openPrCount: () => step('forge.count', () => 0) },
       },
       clock: clockOf(world, self),
       newId: world.newId,

@@ -36,6 +36,8 @@ export interface RunOptions extends JsonOption {
   maxSeconds?: number
   maxTokens?: number
   maxCost?: number
+  /** The goal that was read elsewhere, from an issue of the forge. */
+  issue?: { input: GoalInput; number: number; url: string }
 }
 
 const isFile = (io: Io, name: string): boolean =>
@@ -121,6 +123,7 @@ export const goalRequestOf = (io: Io, { home, input, options, config }: Given) =
     ...(options.loop === true ? { strategy: 'loop' as const } : {}),
     ...planOf(options),
     ...(options.judge === undefined ? {} : { judge: options.judge }),
+    ...(options.issue === undefined ? {} : { issue: { number: options.issue.number, url: options.issue.url } }),
     limits: {
       ...(options.maxSeconds === undefined ? {} : { runSeconds: options.maxSeconds }),
       ...(options.maxTokens === undefined ? {} : { goalTokens: options.maxTokens }),

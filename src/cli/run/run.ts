@@ -55,7 +55,7 @@ interface Accepted {
 
 /** What the engine would refuse is refused before one is started, and a plan is shown only of what it would accept. */
 const acceptedRequest = async (io: Io, words: string[], options: RunOptions, plan?: PlanMode): Promise<Accepted> => {
-  const input = readGoalInput(io, goalArgument(io, words))
+  const input = options.issue?.input ?? readGoalInput(io, goalArgument(io, words))
   const home = await homeOf(io)
   const config = loadConfig({ root: home.repository.root, environment: io.environment })
   const given = goalRequestOf(io, { home, input, options, config })

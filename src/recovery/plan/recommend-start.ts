@@ -76,20 +76,25 @@ export interface Preflight {
   recommendations: Recommendation
 }
 
-/** A person may expect them to be counted. */
-const noForge = 'Issues and pull requests are not counted, because Unstuck reads no forge yet'
+/** What the forge shows; zero where there is none, or where it did not answer, which a warning says. */
+export interface ForgeBacklog {
+  issueTaskBacklogCount: number
+  openPrCount: number
+  warnings: string[]
+}
 
-/** The whole answer, from what the store holds and how many agents may work at a time. `docserMaxSlots`: -1 = no limit. */
+/** The whole answer, from what the store and the forge hold and how many agents may work at a time. `docserMaxSlots`: -1 = no limit. */
 export const preflightOf = (
   content: string,
   { local, pendingJudgeTaskCount }: Pick<Backlog, 'local' | 'pendingJudgeTaskCount'>,
+  { issueTaskBacklogCount, openPrCount, warnings }: ForgeBacklog,
   { maxParallel, lanes: { docserMaxSlots } }: { maxParallel: number; lanes: { docserMaxSlots: number } },
 ): Preflight => {
   const preflight: Backlog = {
-    ...{ hasRequirementContent: content.trim() !== '', issueTaskBacklogCount: 0, openPrCount: 0 },
+    ...{ hasRequirementContent: content.trim() !== '', issueTaskBacklogCount, openPrCount },
     ...{ pendingJudgeTaskCount, local },
   }
   const docser = docserMaxSlots === -1 ? maxParallel : Math.min(docserMaxSlots, maxParallel)
   const found = recommendStart(preflight, { worker: maxParallel, tester: maxParallel, docser })
-  return { preflight, recommendations: { ...found, warnings: [...found.warnings, noForge] } }
+  return { preflight, recommendations: { ...found, warnings: [...found.warnings, ...warnings] } }
 }

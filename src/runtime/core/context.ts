@@ -12,6 +12,7 @@ import type { ProcessIdentity } from '../../platform/process.ts'
 import type { LadderSettings } from '../../recovery/ladder.ts'
 import type { PolicyRecovery } from '../../recovery/policy/recovery-policy.ts'
 import type { Db } from '../../store/db.ts'
+import type { Forge } from '../../forge/forge.ts'
 import type { Repository } from '../../workspace/repository-types.ts'
 import type { Remote } from '../../workspace/remote.ts'
 import type { Shadow } from '../../workspace/shadow.ts'
@@ -93,6 +94,10 @@ export interface Context {
   repository: Repository
   /** Set if the repository is given by URL; `repository` is then Unstuck's mirror of it. */
   remote?: RemoteLink | undefined
+  /** The forge of the configuration, if there is one. Throws CONFIG_INVALID or REMOTE_REFUSED if it lacks a name or a token. Absent = as without one. */
+  forge?(): Promise<Forge | undefined>
+  /** The remote \`origin\` of a repository in a folder; null = it has none. */
+  origin?(): Promise<Remote | null>
   shadow: Shadow
   stateDir: string
   cacheDir: string

@@ -180,26 +180,15 @@ export type Host = typeof realHost
 export type Processes = typeof realProcesses
 export type Git = typeof realGit
 
-/** A host of pull requests. No goal uses one yet. */
-export interface Forge {
-  kind: 'none'
-  /** Pull requests of the repository that wait for a review. */
-  openPrCount(): Promise<number>
-}
-
-const noForge: Forge = { kind: 'none', openPrCount: async () => 0 }
-
 export interface Ports {
   processes: Processes
   git: Git
   files: Files
   notify: Notify
   host: Host
-  forge: Forge
 }
 
 export const realPorts: Ports = {
   ...{ processes: realProcesses, git: realGit, files: realFiles, notify: realNotify },
   host: realHost,
-  forge: noForge,
 }

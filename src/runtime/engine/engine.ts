@@ -26,6 +26,7 @@ import { createMerger, createNotifier, createReviewer, createSideJob, safely, ty
 import { createContextExportJob } from './export-context.ts'
 import { createJobs } from './jobs.ts'
 import { createGoalExportJob, exportLast, type GoalExportJob } from './export-goals.ts'
+import { createForgeJob } from './forge-job.ts'
 import { createExecutors, dispatch, runContextFor, type Executors } from './dispatch.ts'
 import { agentIdsOf, refuseSharedFolder, identifyEngine } from './engine-identity.ts'
 import { createGracePeriod, type GracePeriod } from './grace-period.ts'
@@ -98,6 +99,7 @@ interface Loop {
   notifier: SideJob
   polls: TargetPolls
   periodic: SideJob
+  forge: SideJob
   exportGoals: GoalExportJob
   exporter: SideJob
   /** When the last pass asked what is due, by the store's clock; undefined = it did not lead, or did not come so far. */
@@ -117,7 +119,7 @@ const whatIsDue = (context: Context, engineId: string): Promise<DueWork> => {
  * decided.
  */
 const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
-  const { engineId, gracePeriod, merger, reviewer, notifier, polls, periodic } = parts
+  const { engineId, gracePeriod, merger, reviewer, notifier, polls, periodic, forge } = parts
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
   notifier.start(context)
   const due = await whatIsDue(context, engineId)
@@ -132,6 +134,7 @@ const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
   }
   if (due.cancels) await finishCancels(context, cancelGraceSeconds)
   periodic.start(context)
+  forge.start(context)
 }
 
 const asLeader = async (context: Context, { leadership }: Loop, work: () => Promise<void>): Promise<void> => {
@@ -190,7 +193,7 @@ export const createWakeUp = (): WakeUp => {
 }
 
 const loop = async (context: Context, parts: Loop, wakeUp: WakeUp): Promise<void> => {
-  const { executors, gracePeriod, merger, reviewer, notifier, periodic, exporter } = parts
+  const { executors, gracePeriod, merger, reviewer, notifier, periodic, forge, exporter } = parts
   // While the store was unavailable no owner could renew its lease.
   const failed = (error: unknown): void => (isStoreTrouble(error) ? gracePeriod.begin() : undefined)
   while (!context.stopping.aborted) {
@@ -204,6 +207,7 @@ const loop = async (context: Context, parts: Loop, wakeUp: WakeUp): Promise<void
   await reviewer.idle()
   await notifier.idle()
   await periodic.idle()
+  await forge.idle()
   await exporter.idle()
 }
 
@@ -272,6 +276,7 @@ const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine
     notifier,
     // Next to the loop, because one of them may wait for a git remote.
     periodic: createSideJob(createJobs(engineId)),
+    forge: createSideJob(createForgeJob()),
     ...exports,
   }
   const parts = { engineId, gracePeriod, executors, polls: new Map(), askedAt: undefined, ...jobs }

@@ -9,11 +9,13 @@ import type { JudgeMode } from '../../domain/judgement.ts'
 import type { PlanMode } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { mustSucceed } from '../../store/db.ts'
+import { linkIssue } from '../../store/forge-link.ts'
 import { insertGoal, moveGoal } from '../../store/goal.ts'
 import { mergeNumbered } from '../../store/merge.ts'
 import { insertTasks, type NewTask } from '../../store/task.ts'
 import type { TopOfCommit } from '../../workspace/tree.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
+import { opensPullRequests } from '../landing/pull-request.ts'
 import { checkGoal } from './check-goal.ts'
 import { kindOf } from './check-kinds.ts'
 import type { GoalInput } from './goal-input.ts'
@@ -39,6 +41,8 @@ export interface GoalOptions {
   plan?: PlanMode
   /** How strictly the work of its tasks is judged. Absent = as the owner says. */
   judge?: JudgeMode
+  /** The issue of the forge that the goal is about. */
+  issue?: { number: number; url: string }
 }
 
 const topOf = async (context: Context, start: Start, { worktree }: GoalOptions): Promise<TopOfCommit> => {
@@ -194,13 +198,16 @@ export const createGoal = async (context: Context, input: GoalInput, options: Go
       targetBranch: start.branch,
       baseCommit: start.head,
       headCommit: start.head,
-      autoMerge: options.autoMerge,
+      // With pull requests, the forge decides what lands.
+      autoMerge: options.autoMerge && !opensPullRequests(context),
       allowedDirs,
       limits,
       spend: noSpend,
       judge: options.judge ?? null,
     })
     await insertTasks(tx, tasks)
+    if (options.issue !== undefined && !(await linkIssue(tx, id, options.issue)))
+      throw new AppError('ILLEGAL', `issue #${options.issue.number} has a goal already; see: unstuck status`)
     return mustSucceed(await moveGoal(tx, created, 'planned', tasks.length === 1 ? '1 task' : `${tasks.length} tasks`))
   })
   context.at('goal-created')

@@ -37,9 +37,20 @@ const remedy: Record<string, string> = {
   paused: 'resume the goal',
 }
 
+/** The same for a goal whose pull request cannot go on; once that is done, it goes on by itself. */
+const pullRequestRemedy: Record<string, string> = {
+  'pull-request-closed': 'reopen it',
+  'branch-changed': 'remove them there',
+  'merged-elsewhere': 'merge it there as well',
+  forge: 'fix that',
+}
+
 /** What happened and what to do, ending with the exact command. */
-export const refusalText = (goal: Goal, { reason, detail, paths }: LandingRefusal): string =>
-  `${detail}${pathText(paths)}; ${remedy[reason] ?? 'fix that'}, then: ${landCommand(goal)}`
+export const refusalText = (goal: Goal, { reason, detail, paths }: LandingRefusal): string => {
+  const onForge = pullRequestRemedy[reason]
+  if (onForge !== undefined) return `${detail}; ${onForge}, or land the work here: ${landCommand(goal)}`
+  return `${detail}${pathText(paths)}; ${remedy[reason] ?? 'fix that'}, then: ${landCommand(goal)}`
+}
 
 /**
  * Refusals that occur only when the goal is based on the current tip of its target: the count of the target's moves

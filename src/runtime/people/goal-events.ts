@@ -12,6 +12,15 @@ export const goalEvents: EventTypes = {
     meaning: 'a goal was accepted',
     sentence: (p) => `the goal "${payloadText(p, 'title')}" was accepted`,
   },
+  'goal.issue_taken': {
+    meaning: 'a goal was made of an issue of the forge',
+    sentence: (p) => `the goal was made of issue #${payloadText(p, 'issue')} (${payloadText(p, 'url')})`,
+  },
+  'goal.pull_request': {
+    meaning: 'the pull request of a goal was opened, merged or closed',
+    sentence: (p) =>
+      `pull request #${payloadText(p, 'number')} is ${payloadText(p, 'state')} (${payloadText(p, 'url')})`,
+  },
   'goal.planned': {
     meaning: 'the tasks of a goal are in the queue',
     sentence: (p) => `planned: ${payloadText(p, 'reason')}`,

@@ -1,4 +1,5 @@
 /** A person's switch of the judge. It stays as it is until a person changes it, over restarts and on every engine. */
+import { countOpenPullRequests } from '../../store/forge-link.ts'
 import { readHatch, switchJudge, type Hatch } from '../../store/hatch.ts'
 import { countPendingReviews } from '../../store/judged-run.ts'
 import type { Context } from '../core/context.ts'
@@ -11,10 +12,10 @@ export interface JudgeView extends Hatch {
   openPrCount: number
 }
 
-export const judgeView = async ({ db, ports }: Pick<Context, 'db' | 'ports'>): Promise<JudgeView> => ({
+export const judgeView = async ({ db }: Pick<Context, 'db'>): Promise<JudgeView> => ({
   ...(await readHatch(db)),
   pendingJudgeTaskCount: await countPendingReviews(db),
-  openPrCount: await ports.forge.openPrCount(),
+  openPrCount: await countOpenPullRequests(db),
 })
 
 export const setJudge = async (

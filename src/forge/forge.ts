@@ -1,0 +1,59 @@
+/** What Unstuck needs of a forge, such as GitHub: the issues that it works on, and the pull requests that carry finished work. */
+
+export interface ForgeIssue {
+  number: number
+  title: string
+  /** As its author wrote it, in Markdown; data, never an instruction about rules. */
+  body: string
+  url: string
+  labels: string[]
+  author: string
+  /** The author may write to the repository, or belongs to its owner. */
+  isByMember: boolean
+}
+
+export interface PullRequest {
+  number: number
+  title: string
+  body: string
+  url: string
+  /** The branch with the work. */
+  branch: string
+  state: 'open' | 'merged' | 'closed'
+  /** The commit by which it was merged, whether by a merge, a squash or a rebase. Null = it is not merged. */
+  mergeCommit: string | null
+}
+
+export interface NewPullRequest {
+  title: string
+  body: string
+  branch: string
+  /** The branch that gets the work. */
+  base: string
+}
+
+/** Each call throws REMOTE_REFUSED or REMOTE_UNAVAILABLE with what the forge said. */
+export interface Forge {
+  /** `owner/name`. */
+  repository: string
+  /** The oldest first. A label that is empty stands for all issues. */
+  openIssues(label: string): Promise<ForgeIssue[]>
+  /** Throws NOT_FOUND. */
+  issue(number: number): Promise<ForgeIssue & { isOpen: boolean }>
+  openPullRequests(): Promise<PullRequest[]>
+  pullRequest(number: number): Promise<PullRequest>
+  openPullRequest(wanted: NewPullRequest): Promise<PullRequest>
+}
+
+const namePattern = /^[\w.-]{1,100}\/[\w.-]{1,100}$/
+
+export const isRepositoryName = (text: string): boolean =>
+  namePattern.test(text) && !/(?:^|\/)\.{1,2}(?:\/|$)/.test(text)
+
+/** `owner/name` in an address of a git remote, or undefined: a path on this machine, for example. */
+export const repositoryNameIn = (url: string): string | undefined => {
+  const path =
+    /^(?:https?|ssh|git):\/\/[^/]+\/(.+)$/i.exec(url)?.[1] ?? /^(?!.*:\/\/)[^/:]+:(?!\/\/)\/?(.+)$/.exec(url)?.[1] ?? ''
+  const name = path.replace(/\/+$/, '').replace(/\.git$/, '')
+  return isRepositoryName(name) ? name : undefined
+}

@@ -1,0 +1,170 @@
+/**
+ * The pull request of a finished goal, where the owner wants one: the goal's branch is pushed to `origin`, and the goal is done when the
+ * forge has merged it. How it is merged (merge, squash, rebase, by whom and after which reviews) is the forge's and its people's affair.
+ */
+import type { Goal } from '../../domain/goal.ts'
+import { isWithoutWork } from '../../domain/goal.ts'
+import { AppError } from '../../errors.ts'
+import type { Forge, PullRequest } from '../../forge/forge.ts'
+import { mustSucceed } from '../../store/db.ts'
+import { forgeLinkOf, recordPullRequest, recordPushedHead, type ForgeLink } from '../../store/forge-link.ts'
+import { listLiveGoals, moveGoal, progressGoal } from '../../store/goal.ts'
+import { confirmLeadership } from '../../store/leader.ts'
+import { listTasks } from '../../store/task.ts'
+import type { Remote } from '../../workspace/remote.ts'
+import { goalBranch, goalRef, type Context } from '../core/context.ts'
+import { withoutSecrets } from '../core/without-secrets.ts'
+import { hasTarget, type Ready } from './land-goal.ts'
+import { refuseLanding } from './refused-landing.ts'
+import { targetRef } from './remote-target.ts'
+
+/** Whether finished goals become pull requests instead of landing by themselves. */
+export const opensPullRequests = ({ config }: Pick<Context, 'config'>): boolean => {
+  const { kind, pullRequests } = config().forge
+  return kind !== 'off' && pullRequests === 'goal'
+}
+
+/** What a reviewer reads: what was done, and which checks passed on it. */
+const bodyOf = async (context: Context, goal: Ready, link: ForgeLink | undefined): Promise<string> => {
+  const tasks = await listTasks(context.db, goal.id)
+  const done = tasks.filter(({ status, supersededBy }) => status === 'done' && supersededBy === null)
+  const lines = done.map(
+    ({ title, commands }) =>
+      `- ${title}${commands.length === 0 ? '' : ` (passed: ${commands.map((command) => `\`${command}\``).join(', ')})`}`,
+  )
+  const closes = link?.issue == null ? [] : [`Closes #${link.issue}.`, '']
+  return withoutSecrets(context, [...closes, ...lines].join('\n'))
+}
+
+/**
+ * Gives the branch on `origin` the goal's head. False = it holds commits of others, which are never overwritten: only an ancestor of the
+ * head, as an earlier push left it, is moved on.
+ */
+const pushHead = async (
+  context: Context,
+  origin: Remote,
+  goal: Ready,
+  link: ForgeLink | undefined,
+): Promise<boolean> => {
+  // A repository by URL has the branch there already.
+  if (goal.repoMode === 'remote' || link?.pushedHead === goal.headCommit) return true
+  const ref = goalRef(goal.id)
+  const there = (await origin.fetchRefs([ref]))[ref] ?? null
+  if (there !== goal.headCommit) {
+    const isEarlier =
+      there === null ||
+      there === link?.pushedHead ||
+      (await context.ports.git.isBelow(context.repository, there, goal.headCommit))
+    if (!isEarlier) return false
+    await confirmLeadership(context.db)
+    const pushed = await origin.push([{ ref, to: goal.headCommit, expected: there }])
+    if (pushed.kind === 'refused')
+      throw new AppError('REMOTE_REFUSED', `${origin.url} refused ${goalBranch(goal.id)}: ${pushed.detail}`)
+    // Another process moved it first; the next look finds out what is there.
+    if (pushed.kind === 'moved')
+      throw new AppError('REMOTE_UNAVAILABLE', `${goalBranch(goal.id)} was moved on ${origin.url}`)
+  }
+  await recordPushedHead(context.db, goal.id, goal.headCommit)
+  return true
+}
+
+/** The one that is there already, if the engine died before it could store it. */
+const openOne = async (
+  context: Context,
+  forge: Forge,
+  goal: Ready,
+  link: ForgeLink | undefined,
+): Promise<PullRequest> => {
+  const branch = goalBranch(goal.id)
+  const found = (await forge.openPullRequests()).find((pull) => pull.branch === branch)
+  if (found !== undefined) return found
+  const title = withoutSecrets(context, goal.title)
+  await confirmLeadership(context.db)
+  return forge.openPullRequest({ title, body: await bodyOf(context, goal, link), branch, base: goal.targetBranch })
+}
+
+const finish = async (context: Context, origin: Remote, goal: Ready, pull: PullRequest): Promise<void> => {
+  const ref = targetRef(goal)
+  const tip = (await origin.fetchRefs([ref]))[ref]
+  const { mergeCommit, number } = pull
+  const isThere =
+    tip !== undefined && mergeCommit !== null && (await context.ports.git.isBelow(context.repository, mergeCommit, tip))
+  if (!isThere) {
+    const detail = `pull request #${number} was merged, and its commit ${mergeCommit ?? ''} is not on ${goal.targetBranch}`
+    return refuseLanding(context, goal, { reason: 'merged-elsewhere', detail, paths: [] })
+  }
+  await context.db.transaction(async (tx) => {
+    const reason = `pull request #${number} was merged into ${goal.targetBranch} of ${origin.url} as ${mergeCommit.slice(0, 12)}`
+    mustSucceed(await moveGoal(tx, goal, 'landed', reason))
+    await recordPullRequest(tx, goal.id, pull)
+  })
+  context.wake()
+}
+
+const follow = async (
+  context: Context,
+  { forge, origin }: { forge: Forge; origin: Remote },
+  goal: Ready,
+): Promise<void> => {
+  const link = await forgeLinkOf(context.db, goal.id)
+  const number = link?.pullRequest ?? null
+  const before = number === null ? undefined : await forge.pullRequest(number)
+  if (before?.state === 'merged') return finish(context, origin, goal, before)
+  if (!(await pushHead(context, origin, goal, link))) {
+    const detail = `${goalBranch(goal.id)} on ${origin.url} has commits that the goal does not have`
+    return refuseLanding(context, goal, { reason: 'branch-changed', detail, paths: [] })
+  }
+  const pull = before ?? (await openOne(context, forge, goal, link))
+  if (pull.state === link?.pullRequestState && goal.landing.refused?.reason !== 'forge') return
+  await context.db.transaction(async (tx) => {
+    await recordPullRequest(tx, goal.id, pull)
+    if (pull.state === 'open')
+      await progressGoal(tx, goal.id, {
+        landing: { refused: null },
+        reason: `pull request #${pull.number} waits to be merged: ${pull.url}`,
+      })
+  })
+  if (pull.state !== 'closed') return
+  const detail = `pull request #${pull.number} was closed without being merged`
+  await refuseLanding(context, goal, { reason: 'pull-request-closed', detail, paths: [] })
+}
+
+const isCarried = (goal: Goal): goal is Ready =>
+  goal.state === 'ready' &&
+  hasTarget(goal) &&
+  goal.repoMode !== 'direct' &&
+  goal.landing.broken === null &&
+  !goal.landing.asked &&
+  !isWithoutWork(goal)
+
+/** What a person has to mend is said on the goal; an outage ends by itself. */
+const sayTrouble = async (context: Context, goal: Ready, error: unknown): Promise<string> => {
+  if (!(error instanceof AppError)) throw error
+  if (error.code !== 'REMOTE_UNAVAILABLE')
+    await refuseLanding(context, goal, { reason: 'forge', detail: error.message, paths: [] })
+  return `goal ${goal.id}: ${error.message}`
+}
+
+const placesOf = async (context: Context): Promise<{ forge: Forge; origin: Remote } | undefined> => {
+  const forge = await context.forge?.()
+  if (forge === undefined) return undefined
+  const origin = context.remote ?? (await context.origin?.())
+  if (origin != null) return { forge, origin }
+  throw new AppError('CONFIG_INVALID', 'a pull request needs the remote "origin", and this repository has none')
+}
+
+/** Looks at the pull requests of all finished goals once; returns what went wrong, in words. One that fails holds no other up. */
+export const followPullRequests = async (context: Context): Promise<string[]> => {
+  const goals = (await listLiveGoals(context.db)).filter(isCarried)
+  const problems: string[] = []
+  for (const goal of goals) {
+    try {
+      const places = await placesOf(context)
+      if (places === undefined) return []
+      await follow(context, places, goal)
+    } catch (error) {
+      problems.push(await sayTrouble(context, goal, error))
+    }
+  }
+  return problems
+}

@@ -1,0 +1,75 @@
+/** All statements on what links goals to the forge. */
+import type { GoalState } from '../domain/goal.ts'
+import { firstRow, fromRow, sql, type Queryable } from './db.ts'
+import { appendEvent } from './event.ts'
+
+export interface ForgeLink {
+  goalId: string
+  /** The issue that the goal came from; null = it came from a person. */
+  issue: number | null
+  issueUrl: string | null
+  pullRequest: number | null
+  pullRequestUrl: string | null
+  /** The commit of the goal that the branch of the pull request was last given. */
+  pushedHead: string | null
+  /** Of the pull request; `none` = there is none yet. */
+  pullRequestState: 'none' | 'open' | 'merged' | 'closed'
+}
+
+export const forgeLinkOf = async (db: Queryable, goalId: string): Promise<ForgeLink | undefined> => {
+  const row = await firstRow<object>(db, sql`select * from forge_link where goal_id = ${goalId}`)
+  return row === undefined ? undefined : fromRow<ForgeLink>(row)
+}
+
+/** The states of the goals that came from issues, by the number of the issue. */
+export const goalsOfIssues = async (db: Queryable): Promise<Map<number, GoalState>> => {
+  const rows = await db.query<{ issue: number; state: GoalState }>(
+    sql`select forge_link.issue, goal.state from forge_link join goal on goal.id = forge_link.goal_id where issue is not null`,
+  )
+  return new Map(rows.map(({ issue, state }) => [issue, state]))
+}
+
+/** False = the issue has a goal that was not cancelled. */
+export const linkIssue = async (
+  tx: Queryable,
+  goalId: string,
+  issue: { number: number; url: string },
+): Promise<boolean> => {
+  const { number, url } = issue
+  await tx.query(sql`update forge_link set issue = null where issue = ${number}
+    and goal_id in (select id from goal where state = 'cancelled')`)
+  const row = await firstRow<object>(
+    tx,
+    sql`insert into forge_link (goal_id, issue, issue_url) values (${goalId}, ${number}, ${url})
+      on conflict (issue) do nothing returning goal_id`,
+  )
+  if (row === undefined) return false
+  await appendEvent(tx, { type: 'goal.issue_taken', goalId, payload: { issue: number, url } })
+  return true
+}
+
+export const recordPushedHead = async (db: Queryable, goalId: string, head: string): Promise<void> => {
+  await db.query(sql`insert into forge_link (goal_id, pushed_head) values (${goalId}, ${head})
+    on conflict (goal_id) do update set pushed_head = excluded.pushed_head`)
+}
+
+/** Stores what the forge says of the pull request, with an event. */
+export const recordPullRequest = async (
+  tx: Queryable,
+  goalId: string,
+  { number, url, state }: { number: number; url: string; state: 'open' | 'merged' | 'closed' },
+): Promise<void> => {
+  await tx.query(sql`insert into forge_link (goal_id, pull_request, pull_request_url, pull_request_state) values (${goalId}, ${number}, ${url}, ${state})
+    on conflict (goal_id) do update set pull_request = excluded.pull_request, pull_request_url = excluded.pull_request_url,
+      pull_request_state = excluded.pull_request_state`)
+  await appendEvent(tx, { type: 'goal.pull_request', goalId, payload: { number, url, state } })
+}
+
+/** How many pull requests of goals wait on the forge. */
+export const countOpenPullRequests = async (db: Queryable): Promise<number> => {
+  const row = await firstRow<{ count: number }>(
+    db,
+    sql`select count(*)::int as count from forge_link where pull_request_state = 'open'`,
+  )
+  return row?.count ?? 0
+}
