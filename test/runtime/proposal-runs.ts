@@ -1,4 +1,5 @@
 /** Runs on a real store whose clone is an empty folder, and whose commands are counted instead of run: what is stored when, and what runs. */
+import { drivers } from '../../src/harness/drivers.ts'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -137,7 +138,7 @@ export const openProposalRuns = async (): Promise<ProposalRuns> => {
     const [task, goal] = [await getTask(store.db, run.taskId), await getGoal(store.db, run.goalId)]
     const paths = runPaths({ stateDir: top }, id)
     mkdirSync(paths.checked, { recursive: true })
-    const given = { context, goal, task, run, paths, harness: { args: [] }, driver: { name: 'x' } }
+    const given = { context, goal, task, run, paths, harness: { args: [] }, driver: drivers.claude }
     return { ...given, abort: new AbortController(), renewedAt: 0 } as unknown as RunContext
   }
   const claimed = async (task: Task): Promise<RunContext> => {
