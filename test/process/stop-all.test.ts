@@ -1,7 +1,16 @@
 /** `unstuck stop --all`: from any folder, every engine of the user and then the server that they share. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -55,6 +64,8 @@ const pidFile = (): string => {
 it('stops the engines of all repositories and then the server that they share', async () => {
   const ended = await Promise.all([up('one'), up('two')])
   expect(readFileSync(pidFile(), 'utf8')).not.toBe('')
+  // The folder of all states holds more than folders: the reserve of the disk, for example.
+  writeFileSync(join(home, 'reserve'), '')
   const { exitCode, stdout } = await cli(top, 'stop', '--all')
   expect(exitCode).toBe(0)
   for (const name of ['one', 'two']) expect(stdout).toContain(join(top, name))

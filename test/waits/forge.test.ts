@@ -42,7 +42,7 @@ beforeEach(() => {
   for (const list of [github.issues, github.pulls, github.refusals, github.requests]) list.length = 0
 })
 afterAll(async () => {
-  await cli('stop', '--all')
+  expect(await cli('stop', '--all')).toMatchObject({ exitCode: 0 })
   await github.close()
 })
 

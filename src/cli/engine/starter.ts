@@ -3,7 +3,7 @@
  * where no engine answers: between two engines, while one starts, or while a full disk allows none. Removing the record is the request
  * to stop, because that needs no room on the disk and no right to send signals.
  */
-import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { replaceStateFile } from '../../api/state-dir.ts'
 import { identityOf, livenessOf, type ProcessIdentity } from '../../platform/process.ts'
@@ -42,7 +42,8 @@ const starterIn = (path: string): ProcessIdentity | undefined => {
 }
 
 const recordsIn = (stateDir: string): string[] =>
-  existsSync(stateDir)
+  // `stop --all` also asks of what else lies in the folder of all states.
+  statSync(stateDir, { throwIfNoEntry: false })?.isDirectory() === true
     ? readdirSync(stateDir)
         .filter((name) => recordName.test(name))
         .map((name) => join(stateDir, name))
