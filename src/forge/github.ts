@@ -96,7 +96,8 @@ const connectionTo = (options: GitHubOptions) => {
   const octokit = new GitHub({
     ...{ baseUrl: apiUrl, auth: token, userAgent: 'unstuck' },
     throttle: { onRateLimit: mayWait, onSecondaryRateLimit: mayWait },
-    retry: { retries: attempts },
+    // Limits are the other plugin's; what the request itself is refused for stays so.
+    retry: { retries: attempts, doNotRetry: [400, 401, 403, 404, 410, 422, 429, 451] },
     log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
   })
   const ask = async <T>(what: string, work: (request: { signal: AbortSignal }) => Promise<T>): Promise<T> => {

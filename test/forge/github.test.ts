@@ -1,0 +1,69 @@
+/** The client of GitHub on the stand-in: what it answers becomes a value or one of our errors, and a limit is not waited out in a request. */
+import { afterAll, beforeEach, expect, it } from 'vitest'
+import { createGitHub } from '../../src/forge/github.ts'
+import { openGitHub } from '../support/github.ts'
+
+const github = await openGitHub()
+const forge = createGitHub({ apiUrl: github.apiUrl, repository: github.repository, token: github.token })
+beforeEach(() => {
+  for (const list of [github.issues, github.pulls, github.refusals, github.requests]) list.length = 0
+})
+afterAll(github.close)
+
+it('reads issues without the pull requests that the API lists among them', async () => {
+  github.issues.push({ number: 1, title: 'One', body: null, author: 'eve', association: 'NONE' })
+  await forge.openPullRequest({ title: 'A change', body: 'Fixes #1', branch: 'unstuck/goal/g-1', base: 'main' })
+  expect(await forge.openIssues('')).toEqual([
+    {
+      ...{ number: 1, title: 'One', body: '', labels: [], author: 'eve', isByMember: false },
+      url: `${github.apiUrl}/acme/shop/issues/1`,
+    },
+  ])
+  expect(await forge.openPullRequests()).toMatchObject([
+    { branch: 'unstuck/goal/g-1', state: 'open', mergeCommit: null },
+  ])
+})
+
+it('tells a merged pull request from a closed one, and takes no commit of one that was not merged', async () => {
+  const { number } = await forge.openPullRequest({ title: 'A change', body: '', branch: 'a', base: 'main' })
+  const [pull] = github.pulls
+  if (pull === undefined) throw new Error('it was not made')
+  // GitHub names the commit of a trial merge there as long as it is not merged.
+  Object.assign(pull, { state: 'closed', mergeCommit: 'a'.repeat(40) })
+  expect(await forge.pullRequest(number)).toMatchObject({ state: 'closed', mergeCommit: null })
+  pull.mergedAt = '2026-01-01T00:00:00Z'
+  expect(await forge.pullRequest(number)).toMatchObject({ state: 'merged', mergeCommit: 'a'.repeat(40) })
+})
+
+it.each<[string, object, string]>([
+  [
+    'a rate limit of an hour',
+    { status: 429, headers: { 'retry-after': '3600' }, message: 'secondary rate limit' },
+    'REMOTE_UNAVAILABLE',
+  ],
+  [
+    'an hour without requests',
+    {
+      status: 403,
+      headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(Math.floor(Date.now() / 1000) + 3600) },
+      message: 'API rate limit exceeded',
+    },
+    'REMOTE_UNAVAILABLE',
+  ],
+  ['a token that is not valid', { status: 401 }, 'REMOTE_REFUSED'],
+  ['a token without the right', { status: 403, message: 'Resource not accessible' }, 'REMOTE_REFUSED'],
+  ['a repository that is not there', { status: 404 }, 'REMOTE_REFUSED'],
+])('%s', async (_name, refusal, code) => {
+  github.refusals.push({ status: 500, ...refusal })
+  await expect(forge.openPullRequests()).rejects.toMatchObject({ code })
+  expect(github.requests).toHaveLength(1)
+})
+
+it('a number that is not there is NOT_FOUND', async () => {
+  await expect(forge.issue(5)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+})
+
+it('a server that does not answer is an outage', async () => {
+  const nowhere = createGitHub({ apiUrl: 'http://127.0.0.1:9', repository: 'acme/shop', token: 'x' })
+  await expect(nowhere.openIssues('')).rejects.toMatchObject({ code: 'REMOTE_UNAVAILABLE' })
+})
