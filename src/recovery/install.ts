@@ -22,6 +22,8 @@ interface Manager {
   atTop?: true
   /** Files and folders that the install creates. They are not an agent's work. */
   makes: readonly string[]
+  /** Where the packages are, one of these; absent = also in folders of the user's account, so a fresh clone need not lack them. */
+  keeps?: readonly string[]
   /** The version with which a test ran these commands and made a failing check pass; null = never run for real. */
   ran: string | null
 }
@@ -34,6 +36,7 @@ export const managers: readonly Manager[] = [
     files: ['pnpm-lock.yaml'],
     commands: [['pnpm', 'install', '--frozen-lockfile']],
     makes: ['node_modules'],
+    keeps: ['node_modules'],
     ran: 'pnpm 10.34',
   },
   {
@@ -43,6 +46,7 @@ export const managers: readonly Manager[] = [
     holds: /^__metadata:/m,
     commands: [['yarn', 'install', '--immutable']],
     makes: ['node_modules', '.yarn', '.pnp.cjs', '.pnp.loader.mjs'],
+    keeps: ['node_modules', '.pnp.cjs'],
     ran: 'yarn 4.18',
   },
   {
@@ -51,6 +55,7 @@ export const managers: readonly Manager[] = [
     files: ['yarn.lock'],
     commands: [['yarn', 'install', '--frozen-lockfile', '--non-interactive']],
     makes: ['node_modules'],
+    keeps: ['node_modules'],
     ran: 'yarn 1.22',
   },
   {
@@ -59,6 +64,7 @@ export const managers: readonly Manager[] = [
     files: ['bun.lock', 'bun.lockb'],
     commands: [['bun', 'install', '--frozen-lockfile']],
     makes: ['node_modules'],
+    keeps: ['node_modules'],
     ran: 'bun 1.4',
   },
   {
@@ -67,6 +73,7 @@ export const managers: readonly Manager[] = [
     files: ['package-lock.json', 'npm-shrinkwrap.json'],
     commands: [['npm', 'ci', '--no-audit', '--no-fund']],
     makes: ['node_modules'],
+    keeps: ['node_modules'],
     ran: 'npm 11.19',
   },
   {
@@ -76,6 +83,7 @@ export const managers: readonly Manager[] = [
     holds: /"(?:dependencies|devDependencies)"\s*:\s*\{\s*"/,
     commands: [['npm', 'install', '--no-package-lock', '--no-audit', '--no-fund']],
     makes: ['node_modules'],
+    keeps: ['node_modules'],
     ran: 'npm 11.19',
   },
   {
@@ -84,6 +92,7 @@ export const managers: readonly Manager[] = [
     files: ['uv.lock'],
     commands: [['uv', 'sync', '--frozen']],
     makes: ['.venv'],
+    keeps: ['.venv'],
     ran: null,
   },
   {
@@ -157,6 +166,7 @@ export const managers: readonly Manager[] = [
     files: ['composer.lock'],
     commands: [['composer', 'install', '--no-interaction', '--no-progress']],
     makes: ['vendor'],
+    keeps: ['vendor'],
     ran: null,
   },
 ]
@@ -250,6 +260,36 @@ export const chooseInstall = (installs: readonly Install[], command: string, evi
     said.length === 0 || said.some((ecosystem) => ecosystem === ecosystemOf(install))
   return installs.find((install) => fits(install) && !argvs.some((argv) => startsAlike(argv, install)))
 }
+
+const keptAt = (install: Install): string[] =>
+  (managers.find(({ id }) => id === install.manager)?.keeps ?? []).map((name) =>
+    install.folder === '' ? name : `${install.folder}/${name}`,
+  )
+
+/** An install of a manifest that asks for nothing creates nothing, so its packages would seem to be missing for ever. */
+const asksForPackages = /"(?:dependencies|devDependencies|optionalDependencies)"\s*:\s*\{\s*"|"workspaces"\s*:/
+
+/** The installs that these checks need as far as their programs tell, without those that a check runs itself. */
+export const installsNeededBy = (installs: readonly Install[], commands: readonly string[]): Install[] =>
+  installs.filter((install) => {
+    const isRun = commands.some((command) => readCommand(command).argvs.some((argv) => startsAlike(argv, install)))
+    return !isRun && commands.some((command) => chooseInstall([install], command, '') !== undefined)
+  })
+
+/** The installs without which a clone has no packages. `read` returns the text of a file at its top; `has` knows files and folders. */
+export const installsLacking = (
+  installs: readonly Install[],
+  { read, has }: { read: (path: string) => string | undefined; has: (path: string) => boolean },
+): Install[] =>
+  installs.filter((install) => {
+    const kept = keptAt(install)
+    const manifest = install.folder === '' ? 'package.json' : `${install.folder}/package.json`
+    const asks = ecosystemOf(install) !== 'node' || asksForPackages.test(read(manifest) ?? '')
+    return asks && kept.length > 0 && !kept.some(has)
+  })
+
+/** Whether the install only fills `node_modules` of its folder. */
+export const fillsNodeModules = (install: Install): boolean => ecosystemOf(install) === 'node'
 
 /** Not a package manager: copies what the owner's checkout has and git ignores. */
 export const ownersFiles = (files: string[]): Install => ({ manager: 'checkout', folder: '', commands: [], files })

@@ -3,18 +3,17 @@
  * user's packages if the lockfile is the same. Never a link into the user's tree, because an install in the workspace would
  * write through it.
  */
-import { lstat, rename, writeFile } from 'node:fs/promises'
+import { lstat, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { z } from 'zod'
-import { readRegularText } from '../platform/regular-file.ts'
 import { removeFolder } from './remove-folder.ts'
 import { lstatInside } from './lstat-inside.ts'
 import type { Repository } from './repository-types.ts'
 import { copyInstalled } from './copy-installed.ts'
-import { copyTree } from './copy-tree.ts'
 import { isFolder } from './installed/bounded-read.ts'
 import { installedFolders, packageKeyOf, lockOf } from './package-kind.ts'
-import { poolKindOf, returnTree, takeReadyTree, registerKind } from './package-pool.ts'
+import { layFromPool, layOwnInstall } from './own-installs.ts'
+import { poolKindOf, returnTree, registerKind } from './package-pool.ts'
+import { readTrees, treesFile, recordTree } from './package-record.ts'
 
 export interface Preparation {
   kind: 'none' | 'copied' | 'skipped'
@@ -36,30 +35,6 @@ export interface PreparationRequest {
 /** True for a symlink as well, because an entry that an agent created is not replaced. */
 const isThere = async (path: string): Promise<boolean> => (await lstat(path).catch(() => undefined)) !== undefined
 
-/** Record of the pool trees in a workspace. Stored next to it, because an agent may change everything inside. */
-const recordOf = (workspace: string): string => `${workspace}.dependencies.json`
-
-const recordShape = z.object({
-  cacheDir: z.string(),
-  trees: z.array(z.object({ folder: z.string(), key: z.string() })),
-})
-
-type PoolRecord = z.infer<typeof recordShape>
-
-const readRecord = async (workspace: string): Promise<PoolRecord | undefined> => {
-  try {
-    return recordShape.parse(JSON.parse(await readRegularText(recordOf(workspace))))
-  } catch {
-    return undefined // no pool tree, or a crash left half of the record: then the tree does not return to the pool
-  }
-}
-
-const recordTree = async (request: PreparationRequest, tree: PoolRecord['trees'][number]): Promise<void> => {
-  const earlier = (await readRecord(request.workspace))?.trees ?? []
-  const trees = [...earlier.filter(({ folder }) => folder !== tree.folder), tree]
-  await writeFile(recordOf(request.workspace), JSON.stringify({ cacheDir: request.cacheDir, trees }), { mode: 0o600 })
-}
-
 /** Moves a ready tree into the workspace; else copies the source, or the checkout if there is no source yet. */
 const provide = async (request: PreparationRequest, folder: string, lockHash: string): Promise<string[]> => {
   const { root } = request.repository
@@ -68,14 +43,11 @@ const provide = async (request: PreparationRequest, folder: string, lockHash: st
   if (request.anew === true) await removeFolder(kind.dir)
   await registerKind(kind, { root, folder, lockHash })
   await recordTree(request, { folder, key })
-  const place = join(request.workspace, folder, 'node_modules')
-  if (await takeReadyTree(kind, place)) return []
+  if (await layFromPool(request, folder, kind)) return []
   const making = `${request.workspace}.dependencies`
   await removeFolder(making)
-  const hasSource = await isFolder(kind.source)
-  const notes = hasSource ? [] : await copyInstalled({ root, folder }, making, request.signal)
-  if (hasSource) await copyTree(kind.source, making, request.signal)
-  await rename(making, place)
+  const notes = await copyInstalled({ root, folder }, making, request.signal)
+  await rename(making, join(request.workspace, folder, 'node_modules'))
   return notes
 }
 
@@ -91,7 +63,6 @@ export const prepareDependencies = async (request: PreparationRequest): Promise<
   })
   const places = { root: request.repository.root, workspace: request.workspace }
   const folders = await installedFolders(places)
-  if (folders.length === 0) return result('none', 'the checkout has no installed packages')
   let copied = 0
   for (const folder of folders) {
     request.signal?.throwIfAborted()
@@ -107,13 +78,15 @@ export const prepareDependencies = async (request: PreparationRequest): Promise<
       copied += 1
     }
   }
+  if (await layOwnInstall(request)) return result('copied', 'packages of an install before an earlier agent')
+  if (folders.length === 0) return result('none', 'the checkout has no installed packages')
   if (copied === 0) return result('skipped', notes.join('; '))
   return result('copied', `${copied} of ${folders.length} package folders copied`)
 }
 
 /** Returns the pool trees of a workspace that is no longer needed. `keepIn`: folder for copies of changed files. */
 export const returnDependencies = async (workspace: string, keepIn?: string): Promise<void> => {
-  const given = await readRecord(workspace)
+  const given = await readTrees(workspace)
   if (given === undefined) return
   for (const { folder, key } of given.trees) {
     const inside = join(folder, 'node_modules')
@@ -123,5 +96,5 @@ export const returnDependencies = async (workspace: string, keepIn?: string): Pr
     if (!isOurs || !(await isFolder(kind.dir))) continue
     await returnTree(kind, join(workspace, inside), keepIn === undefined ? {} : { keepIn: join(keepIn, folder) })
   }
-  await removeFolder(recordOf(workspace))
+  await removeFolder(treesFile(workspace))
 }

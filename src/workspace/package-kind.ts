@@ -7,7 +7,14 @@ import { isDeepStrictEqual } from 'node:util'
 import { isFolder } from './installed/bounded-read.ts'
 import { holdsWanted, linkedFolders, wantedPackages, type WantedPackages } from './installed/unlocked.ts'
 
-const lockfiles = ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'yarn.lock', 'bun.lock', 'bun.lockb']
+export const lockfiles = [
+  'package-lock.json',
+  'npm-shrinkwrap.json',
+  'pnpm-lock.yaml',
+  'yarn.lock',
+  'bun.lock',
+  'bun.lockb',
+]
 /** Written by the package managers at the end of an install. A changed marker means another installed tree. */
 const installMarkers = ['.package-lock.json', '.modules.yaml', '.yarn-integrity', '.yarn-state.yml']
 /** How deep folders are searched. */

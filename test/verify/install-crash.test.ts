@@ -1,9 +1,9 @@
-/** The engine is killed between the intent of an install and its end, while the package manager is at work in the clone. */
+/** The engine is killed while the package manager is at work in the clone: before the agent, or after a check lacked a package. */
 import type { ChildProcess } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { processesWithEnvironment } from '../../src/platform/process.ts'
 import { markerName } from '../../src/process/find.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
@@ -17,8 +17,7 @@ const lock = {
     'node_modules/tiny': { resolved: 'dep', link: true },
   },
 }
-const files = {
-  '.gitignore': 'node_modules\n',
+const project = {
   'package.json': JSON.stringify({ name: 'app', version: '1.0.0', dependencies: { tiny: 'file:dep' } }),
   'package-lock.json': JSON.stringify(lock),
   'dep/package.json': '{"name":"tiny","version":"1.0.0"}',
@@ -31,6 +30,11 @@ if (existsSync('node_modules/half')) throw new Error('the half install is still 
 if (!readFileSync('node_modules/.package-lock.json', 'utf8').includes('node_modules/tiny')) throw new Error('not laid by npm')
 process.exit(one === 1 ? 0 : 1)`,
 }
+
+const inFolder = (folder: string): Record<string, string> => ({
+  '.gitignore': 'node_modules\n',
+  ...Object.fromEntries(Object.entries(project).map(([path, text]) => [`${folder}${path}`, text])),
+})
 
 let programs: string
 let scene: Scene
@@ -56,55 +60,68 @@ const starts = (): string[] => readFileSync(join(programs, 'starts'), 'utf8').tr
 
 const isPid = (path: string): boolean => existsSync(path) && /^\d+\n$/.test(readFileSync(path, 'utf8'))
 
-beforeAll(async () => {
+beforeEach(() => {
   programs = mkdtempSync(join(tmpdir(), 'unstuck-install-'))
   mkdirSync(join(programs, 'bin'))
   writeFileSync(join(programs, 'bin', 'npm'), npm(), { mode: 0o755 })
-  const agent = { driver: 'claude' as const, program: `begin(); put('made.txt', 'made'); end()` }
-  const environment = { PATH: [join(programs, 'bin'), process.env.PATH ?? ''].join(delimiter) }
-  scene = await openScene({ agent }, {}, { files, environment, start: killable(engines) })
-}, 120_000)
-afterAll(async () => {
+})
+afterEach(async () => {
   await scene.clear()
+  engines.length = 0
   rmSync(programs, { recursive: true, force: true })
 })
 
-test(
-  'the next engine ends what is left of it, installs again, and the check decides',
-  { timeout: 400_000 },
-  async () => {
-    const goal = await scene.goal([{ commands: ['node use.js', 'node check.js'] }])
-    await scene.waitFor('the install', async () => isPid(join(programs, 'waits')) || undefined)
-    const [before] = await scene.runs(goal)
-    const marker = `${before?.id}-check`
-    await scene.restart()
-    expect(engines[0]?.signalCode).toBe('SIGKILL')
-    await scene.until(goal, 'ready', 'awaiting_human')
-    expect((await scene.task(goal)).place).toBe('done')
-    const [run, ...others] = await scene.runs(goal)
-    expect(others).toEqual([])
-    expect(run, JSON.stringify(run?.verdict)).toMatchObject({
-      ...{ id: before?.id, state: 'success' },
-      verdict: {
-        outcome: 'verified',
-        checks: [{ command: 'node use.js', exitCode: 0 }, { exitCode: 0 }],
-        dropped: [],
-        installed: [{ manager: 'npm', folder: '' }],
-      },
-    })
-    // The intent of the engine that was killed, carried out by the next one.
-    expect(await scene.recoveries(goal)).toMatchObject([
-      {
-        ...{ playbook: 'dependency-install', status: 'success', counted: true, attempt: 1 },
-        detail: 'node use.js ran and passed',
-      },
-    ])
-    expect(await scene.events(goal, 'recovery.started')).toHaveLength(1)
-    const [clone = '', ...again] = starts()
-    expect(again).toEqual([clone])
-    // Two in one folder would spoil each other's work.
-    expect(existsSync(join(programs, 'beside'))).toBe(false)
-    expect(existsSync(join(clone, 'node_modules'))).toBe(false)
-    expect(processesWithEnvironment(markerName, marker)).toEqual([])
-  },
-)
+/** Kills the engine in the first install and lets the next one go on. */
+const killInInstall = async (folder: string, command: string): Promise<{ goal: string; marker: string }> => {
+  const agent = { driver: 'claude' as const, program: `begin(); put('made.txt', 'made'); end()` }
+  const environment = { PATH: [join(programs, 'bin'), process.env.PATH ?? ''].join(delimiter) }
+  scene = await openScene({ agent }, {}, { files: inFolder(folder), environment, start: killable(engines) })
+  const goal = await scene.goal([{ commands: [command, 'node check.js'] }])
+  await scene.waitFor('the install', async () => isPid(join(programs, 'waits')) || undefined)
+  const [before] = await scene.runs(goal)
+  await scene.restart()
+  expect(engines[0]?.signalCode).toBe('SIGKILL')
+  await scene.until(goal, 'ready', 'awaiting_human')
+  expect((await scene.task(goal)).place).toBe('done')
+  const [run, ...others] = await scene.runs(goal)
+  expect(others).toEqual([])
+  expect(run, JSON.stringify(run?.verdict)).toMatchObject({
+    ...{ id: before?.id, state: 'success' },
+    verdict: {
+      outcome: 'verified',
+      checks: [{ command, exitCode: 0 }, { exitCode: 0 }],
+      dropped: [],
+      installed: [{ manager: 'npm', folder: folder.replace('/', '') }],
+    },
+  })
+  return { goal, marker: `${before?.id}-check` }
+}
+
+/** Two installs in one folder would spoil each other's work. */
+const nothingIsLeft = (marker: string): void => {
+  const [clone = '', ...again] = starts()
+  expect(again).toEqual([clone])
+  expect(existsSync(join(programs, 'beside'))).toBe(false)
+  expect(existsSync(join(clone, 'node_modules'))).toBe(false)
+  expect(processesWithEnvironment(markerName, marker)).toEqual([])
+}
+
+test('for a check: the next engine ends what is left, installs again, and the check decides', async () => {
+  const { goal, marker } = await killInInstall('app/', 'cd app && node use.js')
+  // The intent of the engine that was killed, carried out by the next one.
+  expect(await scene.recoveries(goal)).toMatchObject([
+    {
+      ...{ playbook: 'dependency-install', status: 'success', counted: true, attempt: 1 },
+      detail: 'cd app && node use.js ran and passed',
+    },
+  ])
+  expect(await scene.events(goal, 'recovery.started')).toHaveLength(1)
+  nothingIsLeft(marker)
+}, 400_000)
+
+test('before the agent: the next engine ends what is left and installs again, and no check lacks a package', async () => {
+  const { goal, marker } = await killInInstall('', 'node use.js')
+  expect(await scene.recoveries(goal)).toEqual([])
+  expect(await scene.events(goal, 'run.packages_installed')).toHaveLength(1)
+  nothingIsLeft(marker)
+}, 400_000)

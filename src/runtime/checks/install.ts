@@ -7,14 +7,17 @@ import type { Install } from '../../domain/install.ts'
 import type { CommandResult } from '../../process/run-command.ts'
 import { approvedEnvironment } from '../../process/environment.ts'
 import { commandCause } from '../../recovery/cause.ts'
+import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { linesIn } from '../../recovery/failing-set.ts'
+import { fillsNodeModules } from '../../recovery/install.ts'
 import { npmVariables, packageVariables } from '../core/package-variables.ts'
 import { cacheVariables } from './private-caches.ts'
 import type { CheckRequest } from './check-request.ts'
 
 export type InstallRequest = Omit<CheckRequest, 'commands' | 'source' | 'passed'>
 
-export type Installed = { ok: true } | { ok: false; detail: string }
+/** `failed`: the command as a check that failed, to be diagnosed like one; absent = no command ran. */
+export type Installed = { ok: true } | { ok: false; detail: string; failed?: ObservedCheck }
 
 const graceMs = 5_000
 
@@ -26,6 +29,12 @@ const troubleOf = (result: CommandResult): string => {
   return why === '' ? ended : `${ended}, ${why}`
 }
 
+const asCheck = (argv: readonly string[], result: CommandResult): ObservedCheck => ({
+  ...{ command: argv.join(' '), source: 'inferred', exitCode: result.exitCode, signal: result.signal },
+  ...{ timedOut: result.timedOut, stdout: result.stdout, stderr: result.stderr, remaining: 0 },
+  ...(result.spawnError === undefined ? {} : { spawnError: result.spawnError }),
+})
+
 /** Stops at the first command that fails. Safe to repeat after a crash: an install leads to the same files each time. */
 export const carryOutInstall = async (request: InstallRequest, install: Install): Promise<Installed> => {
   const { workspace, ports, clock, repository } = request
@@ -33,6 +42,9 @@ export const carryOutInstall = async (request: InstallRequest, install: Install)
     const { problem } = await ports.git.layOwnersFiles({ repository, workspace, paths: install.files })
     return problem === undefined ? { ok: true } : { ok: false, detail: problem }
   }
+  // The same install gave these packages before: another one would only take time.
+  if (install.folder === '' && fillsNodeModules(install) && (await ports.git.hasOwnInstall(workspace)))
+    return { ok: true }
   const deadline = clock.elapsed() + request.totalMs
   const folders = [workspace, join(workspace, install.folder)]
   const variables = {
@@ -58,7 +70,8 @@ export const carryOutInstall = async (request: InstallRequest, install: Install)
       signal: request.signal,
     })
     if (result.exitCode === 0 && !result.timedOut && result.spawnError === undefined) continue
-    return { ok: false, detail: `${argv.join(' ')}: ${troubleOf(result)}`.slice(0, 400) }
+    const detail = `${argv.join(' ')}: ${troubleOf(result)}`.slice(0, 400)
+    return { ok: false, detail, failed: asCheck(argv, result) }
   }
   return { ok: true }
 }

@@ -50,6 +50,7 @@ import {
 } from '../../workspace/branches.ts'
 import { ignoredAt, presentAt } from '../../workspace/ignored.ts'
 import { inspectInstalled } from '../../workspace/installed.ts'
+import { hasOwnInstall, keepOwnInstall, packageFolders } from '../../workspace/own-installs.ts'
 import { overlayWork } from '../../workspace/overlay.ts'
 import { captureConcurrently, readPatch } from '../../workspace/patch.ts'
 import { compareRefs, readRefLog, readRefs } from '../../workspace/refs.ts'
@@ -126,6 +127,7 @@ const realGit = {
   findStrayWork,
   ignoredSince,
   handOver: publishRunRef,
+  hasOwnInstall,
   ignoredAt,
   ignoredEntries,
   includedFiles,
@@ -134,6 +136,7 @@ const realGit = {
   isBelow: isContainedIn,
   isCommitOf,
   keepAgentCommits,
+  keepOwnInstall,
   layEnvironments,
   layOver: overlayWork,
   layOwnersFiles,
@@ -145,6 +148,7 @@ const realGit = {
   mergedTree,
   mergeBase,
   openRepository,
+  packageFolders,
   prepareDependencies,
   presentAt,
   publish,

@@ -11,6 +11,7 @@ import { proposalEvents } from './proposal-events.ts'
 import { conflictEvents } from './conflict-events.ts'
 import { queueEvents } from './queue-events.ts'
 import { reworkEvents } from './rework-events.ts'
+import { workspaceEvents } from './workspace-events.ts'
 import {
   baselineText,
   cancelledText,
@@ -18,7 +19,6 @@ import {
   answerText,
   askedText,
   launchText,
-  preparedSentence,
   probesText,
   quietText,
   recoveryText,
@@ -38,6 +38,7 @@ export const eventTypes: EventTypes = {
   ...queueEvents,
   ...proposalEvents,
   ...ownerEvents,
+  ...workspaceEvents,
   ...notificationEvents,
   'task.created': {
     meaning: 'a task was queued; with `waitsFor` it first waits for a link',
@@ -149,18 +150,9 @@ export const eventTypes: EventTypes = {
     sentence: (p) => `the agent was stuck and was stopped: no output for ${quietText(p)}`,
     technical: (p) => payloadText(p, 'stall'),
   },
-  'run.workspace_prepared': {
-    meaning: 'a fresh workspace has its submodules and the files of `workspace.copy`, and `workspace.setup` ran in it',
-    sentence: preparedSentence,
-  },
   'run.work_brought_in': {
     meaning: 'work that a turn left on a branch, in a stash, a worktree or a lost commit was laid into the workspace',
     sentence: (p) => `the agent left its work on ${payloadText(p, 'from')}; it was brought into the workspace`,
-  },
-  'run.dependencies_mended': {
-    meaning: 'installed packages of a reused workspace were damaged and moved aside',
-    sentence: (p) =>
-      `damaged packages were moved aside (${payloadText(p, 'damage')}); ${p.laid === true ? 'they were restored from the cache' : 'they must be installed again'}`,
   },
   'ask.answered': {
     meaning: 'an agent CLI answered a read-only question about the work, now or for an equal question before',

@@ -30,6 +30,7 @@ import { inspectDirectory } from '../../core/folder-access.ts'
 import { missingProgram } from '../../harness/harness-choice.ts'
 import type { Files } from '../../core/files.ts'
 import { bringBase } from '../remote-run.ts'
+import { installBeforeAgent } from '../install-before-agent.ts'
 import { makeVirtualEnvironment } from '../install-needed.ts'
 import { commandContext } from '../repair.ts'
 import { fencedRecoveries, resolveOpenOf } from '../../core/store-record.ts'
@@ -158,7 +159,10 @@ const prepareClone = async (runContext: RunContext, base: string): Promise<Phase
     return recover(runContext, { kind: 'copy', text: `workspace.copy: ${fresh.copyProblem}` }, { source: 'engine' })
   await layKnownFiles(runContext)
   const { failed, tree } = await setUp(runContext, base, fresh.copied)
-  if (failed === undefined) await makeVirtualEnvironment(runContext)
+  if (failed === undefined) {
+    await makeVirtualEnvironment(runContext)
+    await installBeforeAgent(runContext)
+  }
   if (isReleased(runContext)) return 'ended'
   if (failed !== undefined) return recover(runContext, failed, { source: 'engine' })
   const prepared = { ...fresh.submodules, copied: fresh.copied, setupTree: tree }

@@ -1,0 +1,92 @@
+/** Packages that an install of Unstuck brought: which later workspace gets them, and which must not. */
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { removeWorkspace } from '../../src/workspace/clone.ts'
+import { prepareDependencies } from '../../src/workspace/dependencies.ts'
+import { hasOwnInstall, keepOwnInstall } from '../../src/workspace/own-installs.ts'
+import { maintainPool } from '../../src/workspace/package-pool.ts'
+import { commitAll, put, setScene, workspaceOf, type Scene } from './scene.ts'
+
+let scene: Scene
+afterEach(async () => scene.clear())
+
+const manifest = (more: object = {}): string => JSON.stringify({ dependencies: { dep: '1' }, ...more })
+
+const files = {
+  '.gitignore': 'node_modules\n',
+  'package.json': manifest(),
+  'package-lock.json': '{"v":1}',
+  'packages/own/package.json': manifest(),
+  'extra/readme.txt': '',
+}
+
+const cacheDir = (): string => join(scene.top, 'cache')
+const at = (workspace: string) => ({ repository: scene.repository, workspace, cacheDir: cacheDir() })
+const lay = (workspace: string, more: object = {}) => prepareDependencies({ ...at(workspace), ...more })
+const hasPackages = (workspace: string): boolean => existsSync(join(workspace, 'node_modules/dep/index.js'))
+
+/** What a package manager leaves in a fresh clone. */
+const install = async (workspace: string): Promise<boolean> => {
+  put(workspace, {
+    'node_modules/dep/index.js': 'installed',
+    'packages/own/node_modules/other/index.js': 'installed',
+    'extra/node_modules/there-before.js': '',
+  })
+  return keepOwnInstall({ ...at(workspace), before: ['extra'] })
+}
+
+test('the next workspace gets all folders of the install, and not what its agent wrote', async () => {
+  scene = await setScene(files)
+  const first = await workspaceOf(scene)
+  expect((await lay(first)).kind).toBe('none')
+  expect(await install(first)).toBe(true)
+  put(first, { 'node_modules/dep/index.js': 'changed by an agent' })
+  const second = await workspaceOf(scene, 'run2')
+  expect((await lay(second)).kind).toBe('copied')
+  expect(readFileSync(join(second, 'node_modules/dep/index.js'), 'utf8')).toBe('installed')
+  expect(existsSync(join(second, 'packages/own/node_modules/other/index.js'))).toBe(true)
+  expect(existsSync(join(second, 'extra/node_modules'))).toBe(false)
+  expect(await hasOwnInstall(second)).toBe(true)
+  // An ended run gives its packages back; only those that are as they were installed are used again.
+  for (const each of [first, second]) await removeWorkspace(each)
+  await maintainPool({ cacheDir: cacheDir(), signal: new AbortController().signal })
+  const third = await workspaceOf(scene, 'run3')
+  await lay(third)
+  expect(readFileSync(join(third, 'node_modules/dep/index.js'), 'utf8')).toBe('installed')
+})
+
+test.each([
+  ['another lockfile', { 'package-lock.json': '{"v":2}' }],
+  ['a manifest that asks for more', { 'package.json': manifest({ devDependencies: { more: '1' } }) }],
+  ['a part that asks for more', { 'packages/own/package.json': manifest({ devDependencies: { more: '1' } }) }],
+  ['other settings', { '.npmrc': 'legacy-peer-deps=true\n' }],
+  ['a script that runs at an install', { 'package.json': manifest({ scripts: { postinstall: 'node make.js' } }) }],
+])('%s needs an install of its own', async (_what, changed) => {
+  scene = await setScene(files)
+  await install(await workspaceOf(scene))
+  const workspace = await workspaceOf(scene, 'run2')
+  put(workspace, changed)
+  expect((await lay(workspace)).kind).toBe('none')
+  expect([hasPackages(workspace), await hasOwnInstall(workspace)]).toEqual([false, false])
+})
+
+test('an install that runs scripts of the repository serves only its own workspace; one that only sets up hooks serves all', async () => {
+  scene = await setScene({ ...files, 'package.json': manifest({ scripts: { prepare: 'node make.js' } }) })
+  expect(await install(await workspaceOf(scene))).toBe(false)
+  put(scene.root, { 'package.json': manifest({ scripts: { prepare: 'husky || true', test: 'node test.js' } }) })
+  const base = commitAll(scene.root)
+  expect(await install(await workspaceOf({ ...scene, head: base }, 'run2'))).toBe(true)
+})
+
+test('an install whose record is missing, or whose trees are damaged, is not used', async () => {
+  scene = await setScene(files)
+  await install(await workspaceOf(scene))
+  const damaged = await workspaceOf(scene, 'run2')
+  expect((await lay(damaged, { anew: true })).kind).toBe('none')
+  await install(damaged)
+  const again = await workspaceOf(scene, 'run3')
+  expect((await lay(again)).kind).toBe('copied')
+  rmSync(join(again, 'node_modules'), { recursive: true })
+  expect(await hasOwnInstall(again)).toBe(false)
+})
