@@ -22,6 +22,7 @@ import {
 } from './config-values.ts'
 import { forgeSection } from './config-forge.ts'
 import { judgeSection } from './config-judge.ts'
+import { gitSection } from './config-git.ts'
 import { loopSection } from './config-loop.ts'
 import { proposalSections } from './config-proposals.ts'
 import { notifySections } from './config-notify.ts'
@@ -279,6 +280,7 @@ export const sections = {
   judge: judgeSection,
   forge: forgeSection,
   loop: loopSection,
+  git: z.strictObject(gitSection),
   remote: z.strictObject({
     timeoutSeconds: numberOfSeconds(1).default(300).meta({
       meaning:
@@ -328,6 +330,7 @@ export const configSchema = z.strictObject({
   stall: sections.stall.prefault({}),
   doomLoop: sections.doomLoop.prefault({}),
   loop: sections.loop.prefault({}),
+  git: sections.git.prefault({}),
   remote: sections.remote.prefault({}),
   playbooks: sections.playbooks.prefault({}),
   webhooks: sections.webhooks.prefault({}),

@@ -45,6 +45,7 @@ it('without a file, every key has its built-in value', () => {
       ...{ retries: 2, retrySeconds: 120 },
     },
     loop: { completion_promise: 'LOOP_COMPLETE', max_iterations: 20, stuck_threshold: 3, plan_files: [], roles: {} },
+    git: { branchPrefix: 'unstuck/' },
     remote: { timeoutSeconds: 300 },
     maxParallel: 2,
     lease: { ttlSeconds: 300 },
@@ -263,6 +264,9 @@ describe('errors name file, key, value found and what is allowed', () => {
     ],
     [{ maxParallel: 0 }, 'maxParallel is 0; allowed: a whole number from 1 to 256'],
     [{ maxParallel: null }, 'maxParallel is null; allowed'],
+    ...['', 'a b/', '-x/', 'x..y/', '/x/', 'x//', 'x.lock/', '.x/', 'x~', 'refs/heads/', `${'x'.repeat(100)}/`].map(
+      (branchPrefix) => [{ git: { branchPrefix } }, 'a start of branch names as git takes them'] as [object, string],
+    ),
     [{ repoMode: 'remote' }, 'repoMode is "remote"; allowed: "local", "direct"'],
     [{ autoMerge: 'yes' }, 'autoMerge is "yes"; allowed: true, false'],
     [{ allowedDirs: ['rel'] }, 'allowedDirs[0] is "rel"; allowed: the absolute path of a folder'],

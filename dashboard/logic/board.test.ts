@@ -58,6 +58,7 @@ const goal = (state: BoardGoal['state'], tasks: BoardTask[]): BoardGoal => ({
   targetBranch: 'main',
   baseCommit: null,
   headCommit: null,
+  branchPrefix: 'unstuck/',
   autoMerge: false,
   judge: null,
   landing: {

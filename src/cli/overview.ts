@@ -26,7 +26,7 @@ const landingText = (repository: Repository, config: Config): string => {
   const then = config.autoMerge
     ? ` and then on ${repository.branch ?? unnamed}`
     : '; your own branch stays unchanged until you land the goal'
-  return `Work lands on a branch unstuck/goal/<id> of ${repositoryName(repository)}${then}.`
+  return `Work lands on a branch ${config.git.branchPrefix}goal/<id> of ${repositoryName(repository)}${then}.`
 }
 
 export const overviewCommand = async (io: Io): Promise<number> => {

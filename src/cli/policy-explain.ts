@@ -4,7 +4,7 @@ import { goalRef } from '../runtime/core/context.ts'
 import { carriedSince } from '../runtime/core/effective-paths.ts'
 import { ownersPaths } from '../runtime/core/grantable-paths.ts'
 import { isAbsolute, relative } from 'node:path'
-import type { Grant, GrantList, LearnedPath, TaskView } from '../api/contract.ts'
+import type { GoalView, Grant, GrantList, LearnedPath, TaskView } from '../api/contract.ts'
 import { loadConfig, type Config } from '../config.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import { builtIn, loadWithSources, type PolicySetting } from '../policy-recovery-sources.ts'
@@ -83,8 +83,12 @@ const grantsOf = async (
 }
 
 /** On the branch of the task's goal, where its next run begins. */
-const carriedOf = async (repository: Repository, task: TaskView): Promise<CarriedPath[]> => {
-  const tip = await readRef(repository, goalRef(task.goalId))
+const carriedOf = async (
+  repository: Repository,
+  task: TaskView,
+  goal: Pick<GoalView, 'id' | 'branchPrefix'>,
+): Promise<CarriedPath[]> => {
+  const tip = await readRef(repository, goalRef(goal))
   if (tip === null) return []
   const made = { ...task, createdAt: new Date(task.createdAt) }
   return carriedSince(made, (since) => renamesSince(repository, { tip, since })).catch(() => [])
@@ -106,7 +110,8 @@ const readFacts = async (
     const held = others.flatMap(({ areas, number, title }) =>
       areas.map((area) => ({ area, by: taskNameInside({ number, title }) })),
     )
-    const carried = await carriedOf(repository, task)
+    const goal = await client.get<GoalView>(`/goals/${task.goalId}`)
+    const carried = await carriedOf(repository, task, goal)
     return { learned, found: { task, held, carried, grants: await grantsOf(task, { all, grants, config }) } }
   })
 }

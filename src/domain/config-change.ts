@@ -76,6 +76,7 @@ const table: readonly (readonly [pattern: string, kind: Kind])[] = [
   ['recovery.cooldown_seconds', 'wait'],
   ['recovery.on_unknown', ['deny', 'escalate', 'allow']],
   ['playbooks.disabled', 'denies'],
+  ['git.branchPrefix', 'free'],
   ['mcp.enabled', 'on'],
   ['mcp.waitSeconds', 'free'],
   // What ends a loop as complete, and what its planner may change.

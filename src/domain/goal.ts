@@ -102,6 +102,11 @@ export const notLanding: GoalLanding = {
   target: null,
 }
 
+export const defaultBranchPrefix = 'unstuck/'
+
+/** Whether a branch is one of a goal, whatever prefix the owner had set when it was made. */
+export const isGoalBranch = (name: string): boolean => /goal\/g-[a-z0-9]{8}$/.test(name)
+
 export interface Goal {
   id: string
   title: string
@@ -114,6 +119,8 @@ export interface Goal {
   baseCommit: string | null
   /** The commit that the goal branch should point at. Only Unstuck moves it; another commit there was put by someone else. */
   headCommit: string | null
+  /** What the name of its branch begins with: `git.branchPrefix` when the goal was made. */
+  branchPrefix: string
   autoMerge: boolean
   /** How strictly the work of its tasks is judged; null = as the owner says. */
   judge: JudgeMode | null

@@ -2,7 +2,7 @@
  * All statements on goals. Only `moveGoal` writes a state; `progressGoal` writes everything else, with the same fence.
  */
 import { transitionOf } from '../domain/flow.ts'
-import { goalFlow, type Goal, type GoalLanding, type GoalState } from '../domain/goal.ts'
+import { defaultBranchPrefix, goalFlow, type Goal, type GoalLanding, type GoalState } from '../domain/goal.ts'
 import type { Task } from '../domain/task.ts'
 import { fromRow, json, firstRow, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
@@ -22,15 +22,15 @@ export type NewGoal = Pick<
   | 'limits'
   | 'spend'
 > &
-  Partial<Pick<Goal, 'judge'>>
+  Partial<Pick<Goal, 'judge' | 'branchPrefix'>>
 
 /** Stores a new goal in state `planning`, with its event. */
 export const insertGoal = async (db: Queryable, goal: NewGoal): Promise<Goal> => {
   const row = await firstRow<object>(
     db,
-    sql`insert into goal (id, title, requirement, state, repo_mode, target_branch, base_commit, head_commit, auto_merge, allowed_dirs, limits, spend, judge)
+    sql`insert into goal (id, title, requirement, state, repo_mode, target_branch, base_commit, head_commit, auto_merge, allowed_dirs, limits, spend, judge, branch_prefix)
     values (${goal.id}, ${goal.title}, ${goal.requirement}, 'planning', ${goal.repoMode}, ${goal.targetBranch}, ${goal.baseCommit},
-      ${goal.headCommit}, ${goal.autoMerge}, ${json(goal.allowedDirs)}::jsonb, ${json(goal.limits)}::jsonb, ${json(goal.spend)}::jsonb, ${goal.judge ?? null})
+      ${goal.headCommit}, ${goal.autoMerge}, ${json(goal.allowedDirs)}::jsonb, ${json(goal.limits)}::jsonb, ${json(goal.spend)}::jsonb, ${goal.judge ?? null}, ${goal.branchPrefix ?? defaultBranchPrefix})
     returning *`,
   )
   await appendEvent(db, {

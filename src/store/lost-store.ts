@@ -12,7 +12,7 @@ import { embeddedMarkerPath, postgresMarkerPath } from './store-markers.ts'
 const lost = (what: string): AppError =>
   new AppError(
     'STORE_LOST',
-    `the store of this repository is gone: ${what}. Its branches are untouched (git branch --list "unstuck/*"). Put the database back from a backup, or begin a new store and have the work of its goal branches checked again: unstuck store rebuild (an empty one: unstuck store new). Nothing was changed`,
+    `the store of this repository is gone: ${what}. Its branches are untouched (git branch --list "*goal/g-*"). Put the database back from a backup, or begin a new store and have the work of its goal branches checked again: unstuck store rebuild (an empty one: unstuck store new). Nothing was changed`,
   )
 
 export interface StorePlace {

@@ -34,6 +34,7 @@ import { migration as spent } from './migrations/0028-spent.ts'
 import { migration as plan } from './migrations/0029-plan.ts'
 import { migration as proposalNotes } from './migrations/0030-proposal-notes.ts'
 import { migration as forge } from './migrations/0031-forge.ts'
+import { migration as branchPrefix } from './migrations/0032-branch-prefix.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -66,6 +67,7 @@ export const migrations: readonly string[] = [
   plan,
   proposalNotes,
   forge,
+  branchPrefix,
 ]
 
 const uniqueViolation = '23505'

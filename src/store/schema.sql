@@ -195,6 +195,7 @@ create table goal (
   landing jsonb not null default '{"asked": false, "tries": 0, "broken": null, "target": null, "refused": null, "outdated": false, "sentBack": false, "unverified": false}'::jsonb,
   grants jsonb not null default '[]'::jsonb,
   judge text,
+  branch_prefix text not null default 'unstuck/'::text,
   constraint goal_pkey PRIMARY KEY (id),
   constraint goal_judge_check CHECK ((judge = ANY (ARRAY['auto'::text, 'llm'::text, 'human'::text]))),
   constraint goal_repo_mode_check CHECK ((repo_mode = ANY (ARRAY['local'::text, 'direct'::text, 'remote'::text]))),

@@ -47,7 +47,7 @@ const refuseClash = async (repository: Repository, name: string): Promise<void> 
     if ((await readRef(repository, refName(`refs/heads/${above}`))) === null) continue
     throw new AppError(
       'REPOSITORY_STATE',
-      `${repository.root} has a branch "${above}", and git cannot make ${name} beside it; rename yours (git branch -m ${above} <another name>), then run again`,
+      `${repository.root} has a branch "${above}", and git cannot make ${name} beside it; rename yours (git branch -m ${above} <another name>) or set git.branchPrefix in .unstuck/config.json to another start of names, then run again`,
     )
   }
 }

@@ -93,7 +93,7 @@ const fill = async (request: WorkspaceRequest, making: string): Promise<void> =>
   const init = ['init', '--quiet', '--template=', `--initial-branch=${branch}`, `--object-format=${format}`, '.']
   const [ignored] = await Promise.all([ownerExcludes(repository), git(init, { cwd: making })])
   const gitDir = join(making, '.git')
-  if (request.refsOf !== undefined) await shareRefs(request.refsOf, gitDir)
+  if (request.refsOf !== undefined) await shareRefs(request.refsOf, { gitDir, branch })
   await mkdir(join(gitDir, 'info'), { recursive: true })
   await mkdir(join(gitDir, 'hooks'), { recursive: true })
   await writeFile(join(gitDir, 'objects', 'info', 'alternates'), `${alternatePath(join(commonDir, 'objects'))}\n`)

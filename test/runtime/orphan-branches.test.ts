@@ -45,7 +45,7 @@ const branches = (): string[] =>
     .split('\n')
     .filter((name) => name !== '')
 const begin = (id: string, at = head): void => {
-  recordOrphanBranch(context, id, head)
+  recordOrphanBranch(context, { id, branchPrefix: 'unstuck/' }, head)
   user(top, 'branch', `unstuck/goal/${id}`, at)
 }
 
@@ -71,8 +71,17 @@ it('one of a goal that is there, one that somebody moved and one without a note 
   expect(branches()).toEqual([goal.id, 'g-moved', 'g-other', 'g-taken'].toSorted())
 })
 
+it('one of another prefix goes, and one that an older engine noted, which knew no other prefix', async () => {
+  recordOrphanBranch(context, { id: 'g-other', branchPrefix: 'team/bot-' }, head)
+  user(top, 'branch', 'team/bot-goal/g-other', head)
+  user(top, 'branch', 'unstuck/goal/g-older', head)
+  writeFileSync(join(top, '.state', 'unborn', 'g-older'), head)
+  await removeOrphanBranches(context)
+  expect(user(top, 'branch', '--list', '*goal/*')).toBe('')
+})
+
 it('a note that was being written is dropped', async () => {
-  recordOrphanBranch(context, 'g-half', head)
+  recordOrphanBranch(context, { id: 'g-half', branchPrefix: 'unstuck/' }, head)
   writeFileSync(join(top, '.state', 'unborn', 'g-half'), head.slice(0, 7))
   await removeOrphanBranches(context)
   expect(readdirSync(join(top, '.state', 'unborn'))).toEqual([])

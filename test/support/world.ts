@@ -57,6 +57,7 @@ export const newWorld = (
     targetBranch: 'main',
     baseCommit: null,
     headCommit: null,
+    branchPrefix: 'unstuck/',
     autoMerge: false,
     judge: null,
     landing: notLanding,

@@ -24,6 +24,7 @@ export const goalSchemaFields = {
   targetBranch: text.nullable(),
   baseCommit: text.nullable(),
   headCommit: text.nullable(),
+  branchPrefix: text,
   autoMerge: z.boolean(),
   judge: z.enum(judgeModes).nullable(),
   landing: z.strictObject({

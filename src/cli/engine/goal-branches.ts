@@ -1,5 +1,6 @@
 /** Goal branches in the repository, whether or not the store knows their goals. */
 import type { Goal, TaskView } from '../../api/contract.ts'
+import { isGoalBranch } from '../../domain/goal.ts'
 import type { Io } from '../io.ts'
 import type { Client } from './client.ts'
 import type { Home } from './home.ts'
@@ -19,8 +20,9 @@ export interface UnknownBranch extends GoalBranch {
 export const goalBranchesOf = async ({ repository }: Home): Promise<GoalBranch[]> => {
   if (repository.url !== undefined) return []
   const { readRefs } = await import('../../workspace/refs.ts')
-  const refs = await readRefs(repository, 'refs/heads/unstuck/goal/')
-  return Object.entries(refs).map(([ref, head]) => ({
+  // Of every prefix that was ever set: the store that knew it may be lost.
+  const refs = Object.entries(await readRefs(repository, 'refs/heads/')).filter(([ref]) => isGoalBranch(ref))
+  return refs.map(([ref, head]) => ({
     name: ref.slice('refs/heads/'.length),
     goalId: ref.slice(ref.lastIndexOf('/') + 1),
     head,

@@ -6,7 +6,7 @@ import { goalCheckLines } from './request.ts'
 
 const repository = { root: tmpdir(), commonDir: null, id: 'r', head: null, branch: null }
 const goal: Parameters<typeof goalCheckLines>[1] = {
-  ...{ id: 'g-1', tasks: [], autoMerge: true, targetBranch: null, repoMode: 'local' },
+  ...{ id: 'g-1', branch: 'unstuck/goal/g-1', tasks: [], autoMerge: true, targetBranch: null, repoMode: 'local' },
 }
 
 test('a goal that should land and has no branch to land on says so before the first launch', () => {

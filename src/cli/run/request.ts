@@ -158,10 +158,10 @@ export const checkFolder = (home: Home, options: Request['options']): void => {
     )
 }
 
-const landingText = ({ repoMode, autoMerge }: Request['options']): string => {
+const landingText = ({ repoMode, autoMerge }: Request['options'], prefix: string): string => {
   if (repoMode === 'direct') return 'Works in this folder itself; no commit is made.'
   const branch = repoMode === 'remote' ? 'default branch there' : 'checked-out branch'
-  return `Lands on a branch unstuck/goal/<id>${autoMerge ? `; then the ${branch} is fast-forwarded to it` : ''}.`
+  return `Lands on a branch ${prefix}goal/<id>${autoMerge ? `; then the ${branch} is fast-forwarded to it` : ''}.`
 }
 
 interface Planned {
@@ -201,14 +201,14 @@ const unstartableLines = ({ repository, worktree }: Home, path: string | undefin
 /** Describes the checks of an accepted goal, without repeating equal lines, and what will keep it from landing. */
 export const goalCheckLines = (
   home: Home,
-  goal: Pick<GoalView, 'id' | 'tasks' | 'autoMerge' | 'targetBranch' | 'repoMode'>,
+  goal: Pick<GoalView, 'id' | 'branch' | 'tasks' | 'autoMerge' | 'targetBranch' | 'repoMode'>,
   path: string | undefined,
 ): string[] => [
   ...new Set(goal.tasks.map((task) => checksInCheckout(realFiles, home.repository.root, task))),
   ...(goal.tasks.some(({ commandSource }) => commandSource === 'inferred') ? unstartableLines(home, path) : []),
   ...(goal.autoMerge && goal.targetBranch === null && goal.repoMode === 'local'
     ? [
-        `HEAD is detached, so there is no branch to land on: the work will wait on unstuck/goal/${goal.id}, for: unstuck land ${goal.id} --into <branch>`,
+        `HEAD is detached, so there is no branch to land on: the work will wait on ${goal.branch}, for: unstuck land ${goal.id} --into <branch>`,
       ]
     : []),
 ]
@@ -231,5 +231,5 @@ export const showPlan = (io: Io, { input, options }: Request, planned: Planned):
   }
   if (options.plan !== undefined)
     printLine(io, 'A planner divides it into tasks first; this is what is done without a plan.')
-  printLine(io, landingText(options))
+  printLine(io, landingText(options, config.git.branchPrefix))
 }

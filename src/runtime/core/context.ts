@@ -3,6 +3,7 @@
  * named crash points. `at` does nothing in the product. The chaos suites build the same runtime with an `at` that kills the process
  * at one point, to prove that a restart loses nothing there.
  */
+import type { Goal } from '../../domain/goal.ts'
 import type { ListEntry } from '../../config-edit.ts'
 import { join } from 'node:path'
 import type { Config } from '../../config.ts'
@@ -208,5 +209,8 @@ export const runPaths = (context: { stateDir: string }, runId: string): RunPaths
   }
 }
 
-export const goalBranch = (goalId: string): string => `unstuck/goal/${goalId}`
-export const goalRef = (goalId: string): string => `refs/heads/${goalBranch(goalId)}`
+/** What a branch is named by. */
+type BranchOwner = Pick<Goal, 'id' | 'branchPrefix'>
+
+export const goalBranch = ({ id, branchPrefix }: BranchOwner): string => `${branchPrefix}goal/${id}`
+export const goalRef = (goal: BranchOwner): string => `refs/heads/${goalBranch(goal)}`

@@ -158,16 +158,16 @@ const startOf = async (context: Context, options: GoalOptions): Promise<Start> =
 /**
  * On a remote the branch is pushed at once: a user without the right to push learns it before any agent is paid for.
  */
-const makeBranch = async (context: Context, goalId: string, start: string): Promise<void> => {
+const makeBranch = async (context: Context, goal: Pick<Goal, 'id' | 'branchPrefix'>, start: string): Promise<void> => {
   if (context.remote === undefined) {
-    await context.ports.git.ensureGoalBranch(context.repository, { name: goalBranch(goalId), start })
+    await context.ports.git.ensureGoalBranch(context.repository, { name: goalBranch(goal), start })
     return
   }
-  const pushed = await context.remote.push([{ ref: goalRef(goalId), to: start, expected: null }])
+  const pushed = await context.remote.push([{ ref: goalRef(goal), to: start, expected: null }])
   if (pushed.kind === 'done') return
   throw new AppError(
     'REMOTE_REFUSED',
-    `${context.remote.url} refused the branch ${goalBranch(goalId)} (${pushed.detail}); allow this user to push branches that start with unstuck/, then run again`,
+    `${context.remote.url} refused the branch ${goalBranch(goal)} (${pushed.detail}); allow this user to push branches that start with ${goal.branchPrefix}, or set git.branchPrefix to a start that is allowed, then run again`,
   )
 }
 
@@ -183,11 +183,12 @@ export const createGoal = async (context: Context, input: GoalInput, options: Go
   await checkMergeEntries(context, input)
   const start = await startOf(context, options)
   const id = context.newId('g')
+  const { branchPrefix } = config.git
   const tasks = newTasks(context, { goalId: id, input, options, top: await topOf(context, start, options) })
   // The branch first: a goal without its branch could not land, while a branch without a goal does no harm.
   if (start.head !== null) {
-    if (context.remote === undefined) recordOrphanBranch(context, id, start.head)
-    await makeBranch(context, id, start.head)
+    if (context.remote === undefined) recordOrphanBranch(context, { id, branchPrefix }, start.head)
+    await makeBranch(context, { id, branchPrefix }, start.head)
   }
   const goal = await context.db.transaction(async (tx) => {
     const created = await insertGoal(tx, {
@@ -198,6 +199,7 @@ export const createGoal = async (context: Context, input: GoalInput, options: Go
       targetBranch: start.branch,
       baseCommit: start.head,
       headCommit: start.head,
+      branchPrefix,
       // With pull requests, the forge decides what lands.
       autoMerge: options.autoMerge && !opensPullRequests(context),
       allowedDirs,

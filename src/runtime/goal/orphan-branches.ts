@@ -4,6 +4,7 @@
  * at any other commit is not ours, and the branch of a stored goal stays.
  */
 import { join } from 'node:path'
+import { defaultBranchPrefix, type Goal } from '../../domain/goal.ts'
 import { messageOf } from '../../errors.ts'
 import { isStoreTrouble } from '../../store/db.ts'
 import { getGoal } from '../../store/goal.ts'
@@ -14,10 +15,14 @@ type Parts = Pick<Context, 'ports' | 'stateDir'>
 const folderOf = ({ stateDir }: Parts): string => join(stateDir, 'unborn')
 
 /** Called before the branch is made. */
-export const recordOrphanBranch = (context: Parts, goalId: string, start: string): void => {
+export const recordOrphanBranch = (
+  context: Parts,
+  { id, branchPrefix }: Pick<Goal, 'id' | 'branchPrefix'>,
+  start: string,
+): void => {
   const { files } = context.ports
   files.mkdirSync(folderOf(context), { recursive: true, mode: 0o700 })
-  files.writeFileSync(join(folderOf(context), goalId), start, { mode: 0o600 })
+  files.writeFileSync(join(folderOf(context), id), `${start} ${branchPrefix}\n`, { mode: 0o600 })
 }
 
 /** Called when the goal is stored. */
@@ -26,11 +31,12 @@ export const forgetOrphanBranch = (context: Parts, goalId: string): void =>
 
 const removeOne = async (context: Context, goalId: string): Promise<void> => {
   const { files, git } = context.ports
-  const start = files.readFileSync(join(folderOf(context), goalId), 'utf8')
-  // A truncated record means that the kill came while it was written, before the branch was made.
-  const isComplete = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(start)
-  if (isComplete && (await getGoal(context.db, goalId)) === undefined)
-    await git.restoreRef(context.repository, { ref: goalRef(goalId), from: start, to: null })
+  const record = files.readFileSync(join(folderOf(context), goalId), 'utf8')
+  // A truncated record means that the kill came while it was written, before the branch was made. Older engines stored the commit alone.
+  const [, start, , branchPrefix = defaultBranchPrefix] =
+    /^([0-9a-f]{40}(?:[0-9a-f]{24})?)( (.+)\n)?$/.exec(record) ?? []
+  if (start !== undefined && (await getGoal(context.db, goalId)) === undefined)
+    await git.restoreRef(context.repository, { ref: goalRef({ id: goalId, branchPrefix }), from: start, to: null })
   forgetOrphanBranch(context, goalId)
 }
 

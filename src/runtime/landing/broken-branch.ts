@@ -37,7 +37,7 @@ const cancelHelp = ({ id }: Goal): string => `unstuck cancel ${id}: end the goal
 
 /** On a remote the owner may still have the commit, and only a fetch after "resume" finds it. */
 const questionAboutLost = ({ remote }: Context, goal: Goal, detail: string): BranchQuestion => {
-  const branch = goalBranch(goal.id)
+  const branch = goalBranch(goal)
   const commit = goal.headCommit ?? ''
   const gone = `goal "${goal.title}" was deleted, and its commits are gone: ${detail}.`
   const isRemote = goal.repoMode === 'remote'
@@ -53,7 +53,7 @@ const questionAboutLost = ({ remote }: Context, goal: Goal, detail: string): Bra
 
 const questionAbout = (context: Context, goal: Goal, { reason, detail }: BrokenBranch): BranchQuestion => {
   const { repository } = context
-  const branch = goalBranch(goal.id)
+  const branch = goalBranch(goal)
   const about = `goal "${goal.title}"`
   switch (reason) {
     case 'lost':

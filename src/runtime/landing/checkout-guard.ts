@@ -10,7 +10,7 @@ import { listGoals } from '../../store/goal.ts'
 import { runsSince } from '../../store/run.ts'
 import type { RefChange } from '../../workspace/refs.ts'
 import { checkoutBefore, readNow, storeCheckout, type CheckoutBefore } from '../agent/checkout-before.ts'
-import { runPaths } from '../core/context.ts'
+import { goalRef, runPaths } from '../core/context.ts'
 import type { RunContext } from '../core/run-context.ts'
 import {
   attributePart,
@@ -36,6 +36,7 @@ type RefFinding = RefChange & Attribution & { alike: boolean; restored: boolean;
 const isOurs = ({ ref, after }: RefChange, goals: readonly Goal[]): boolean =>
   ref.startsWith('refs/heads/unstuck/') ||
   ref.startsWith('refs/unstuck/') ||
+  goals.some((goal) => goalRef(goal) === ref) ||
   goals.some((goal) => `refs/heads/${goal.targetBranch}` === ref && goal.headCommit === after)
 
 /** The git commands of every run that was alive in between: several runs may have changed the same checkout. */

@@ -94,16 +94,16 @@ const seeLocal = async (context: Context, goal: Goal): Promise<Seen | undefined>
 }
 
 const seeRemote = async (context: Context, goal: Goal): Promise<Seen | undefined> => {
-  const seen = await remoteLinkOf(context).fetchRefs([targetRef(goal), goalRef(goal.id)])
+  const seen = await remoteLinkOf(context).fetchRefs([targetRef(goal), goalRef(goal)])
   const tip = seen[targetRef(goal)]
-  const found = seen[goalRef(goal.id)] ?? null
+  const found = seen[goalRef(goal)] ?? null
   return tip === undefined ? undefined : { tip, from: found ?? goalHead(goal), found }
 }
 
 /** Moves the local goal branch. False = something else moved it; the next try restores it first. */
 const publishLocal = async (context: Context, goal: Goal, move: { onto: string; to: string }): Promise<boolean> => {
   const { git } = context.ports
-  const ref = goalRef(goal.id)
+  const ref = goalRef(goal)
   if ((await git.readRef(context.repository, ref)) === move.to) return true
   await restoreGoalBranch(context, goal)
   await confirmLeadership(context.db)
@@ -118,8 +118,8 @@ const publishRemote = async (
 ): Promise<boolean> => {
   await context.ports.git.bringObjects(context.repository, context.shadow, { from: onto, to })
   await confirmLeadership(context.db)
-  const pushed = await remoteLinkOf(context).push([{ ref: goalRef(goal.id), to, expected: found }])
-  if (pushed.kind === 'refused') throw new Error(`the remote refused ${goalRef(goal.id)}: ${pushed.detail}`)
+  const pushed = await remoteLinkOf(context).push([{ ref: goalRef(goal), to, expected: found }])
+  if (pushed.kind === 'refused') throw new Error(`the remote refused ${goalRef(goal)}: ${pushed.detail}`)
   return pushed.kind === 'done'
 }
 

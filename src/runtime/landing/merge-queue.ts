@@ -44,7 +44,7 @@ const record = async (landing: MergeAttempt, landedCommit: string): Promise<void
       mustSucceed(
         await moveTask(tx, task, 'merged', {
           runId: run.id,
-          payload: { commit: landedCommit, branch: goalBranch(goal.id) },
+          payload: { commit: landedCommit, branch: goalBranch(goal) },
         }),
       )
     }
@@ -90,7 +90,7 @@ const landRemote = async (landing: MergeAttempt): Promise<void> => {
 /** Moves the goal branch by compare-and-swap from the commit that was merged onto, and records the outcome. */
 const publish = async (landing: MergeAttempt, move: { from: string; to: string }): Promise<void> => {
   const { context, goal, entry, tries } = landing
-  const ref = goalRef(goal.id)
+  const ref = goalRef(goal)
   await confirmLeadership(context.db)
   const published = await context.ports.git.publish(context.repository, context.shadow, { ref, ...move })
   context.at('merge-published')
@@ -108,7 +108,7 @@ const land = async (landing: MergeAttempt): Promise<void> => {
   const integrated = await git.integrate(context.shadow, { commit: entry.commit, onto: head })
   // Commits are deterministic, so a matching hash proves that this commit was published before a crash. A trailer
   // proves nothing: anyone with write access to the repository can write one.
-  if (integrated.ok && (await git.readRef(context.repository, goalRef(goal.id))) === integrated.commit)
+  if (integrated.ok && (await git.readRef(context.repository, goalRef(goal))) === integrated.commit)
     return record(landing, integrated.commit)
   await restoreGoalBranch(context, goal)
   if (!integrated.ok) return handleMergeConflict(landing, { conflicts: integrated.conflicts, onto: head })
@@ -132,7 +132,7 @@ export const isRemoteReachable = async (context: Context, goal: Goal): Promise<b
   if (!link.failing()) return true
   if (link.waitMs() > 0) return false
   try {
-    await link.fetchRefs([goalRef(goal.id)])
+    await link.fetchRefs([goalRef(goal)])
   } catch (error) {
     // A refusal is no outage: the merge meets it again and counts it as a try.
     if (isOutage(error)) return false

@@ -14,7 +14,7 @@ const restoreHead = async (context: Context, goal: Goal): Promise<void> => {
   const to = goalHead(goal)
   const has = (where: typeof repository | string): Promise<boolean> =>
     ports.git.isCommitOf(where, { commit: to, below: null, not: null })
-  await remoteLinkOf(context).fetchRefs([goalRef(goal.id)])
+  await remoteLinkOf(context).fetchRefs([goalRef(goal)])
   if (await has(repository)) return
   if (!(await has(shadow.gitDir)))
     throw new BranchLostError(`commit ${to} is neither on the remote nor in Unstuck's own copies`)

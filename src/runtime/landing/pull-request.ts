@@ -48,7 +48,7 @@ const pushHead = async (
 ): Promise<boolean> => {
   // A repository by URL has the branch there already.
   if (goal.repoMode === 'remote' || link?.pushedHead === goal.headCommit) return true
-  const ref = goalRef(goal.id)
+  const ref = goalRef(goal)
   const there = (await origin.fetchRefs([ref]))[ref] ?? null
   if (there !== goal.headCommit) {
     const isEarlier =
@@ -59,10 +59,10 @@ const pushHead = async (
     await confirmLeadership(context.db)
     const pushed = await origin.push([{ ref, to: goal.headCommit, expected: there }])
     if (pushed.kind === 'refused')
-      throw new AppError('REMOTE_REFUSED', `${origin.url} refused ${goalBranch(goal.id)}: ${pushed.detail}`)
+      throw new AppError('REMOTE_REFUSED', `${origin.url} refused ${goalBranch(goal)}: ${pushed.detail}`)
     // Another process moved it first; the next look finds out what is there.
     if (pushed.kind === 'moved')
-      throw new AppError('REMOTE_UNAVAILABLE', `${goalBranch(goal.id)} was moved on ${origin.url}`)
+      throw new AppError('REMOTE_UNAVAILABLE', `${goalBranch(goal)} was moved on ${origin.url}`)
   }
   await recordPushedHead(context.db, goal.id, goal.headCommit)
   return true
@@ -75,7 +75,7 @@ const openOne = async (
   goal: Ready,
   link: ForgeLink | undefined,
 ): Promise<PullRequest> => {
-  const branch = goalBranch(goal.id)
+  const branch = goalBranch(goal)
   const found = (await forge.openPullRequests()).find((pull) => pull.branch === branch)
   if (found !== undefined) return found
   const title = withoutSecrets(context, goal.title)
@@ -111,7 +111,7 @@ const follow = async (
   const before = number === null ? undefined : await forge.pullRequest(number)
   if (before?.state === 'merged') return finish(context, origin, goal, before)
   if (!(await pushHead(context, origin, goal, link))) {
-    const detail = `${goalBranch(goal.id)} on ${origin.url} has commits that the goal does not have`
+    const detail = `${goalBranch(goal)} on ${origin.url} has commits that the goal does not have`
     return refuseLanding(context, goal, { reason: 'branch-changed', detail, paths: [] })
   }
   const pull = before ?? (await openOne(context, forge, goal, link))

@@ -9,7 +9,7 @@ import { appendEvent } from '../../store/event.ts'
 import { getGoal, listLiveGoals } from '../../store/goal.ts'
 import { confirmLeadership } from '../../store/leader.ts'
 import { listMerges } from '../../store/merge.ts'
-import { goalBranch, goalRef, type Context } from '../core/context.ts'
+import { goalRef, type Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
 import { isOutage, isRefusal } from '../core/remote-link.ts'
 import {
@@ -19,6 +19,7 @@ import {
   recordBrokenBranch,
   recordRepairedBranch,
 } from './broken-branch.ts'
+import { goalRefs } from './goal-branch.ts'
 import { goalHead } from './merge-attempt.ts'
 import { restoreMirrorHead } from './mirror-head.ts'
 import { detectReplacedRepository } from './replaced-repository.ts'
@@ -37,7 +38,7 @@ const republish = async (context: Context, goal: Goal, move: { from: string | nu
     throw new Error(`the repository at ${repository.root} was replaced or is missing`)
   if (!(await ports.git.isCommitOf(shadow.gitDir, { commit: move.to, below: null, not: null })))
     throw new BranchLostError(`commit ${move.to} is neither in the repository nor in Unstuck's own copy`)
-  await ports.git.publish(repository, shadow, { ref: goalRef(goal.id), ...move })
+  await ports.git.publish(repository, shadow, { ref: goalRef(goal), ...move })
 }
 
 /**
@@ -46,7 +47,7 @@ const republish = async (context: Context, goal: Goal, move: { from: string | nu
  */
 export const restoreGoalBranch = async (context: Context, goal: Goal): Promise<void> => {
   const head = goalHead(goal)
-  const found = await context.ports.git.readRef(context.repository, goalRef(goal.id))
+  const found = await context.ports.git.readRef(context.repository, goalRef(goal))
   if (found === head) return
   // What this engine read may be outdated: it must not move the branch back behind a commit of another leader.
   await confirmLeadership(context.db)
@@ -54,7 +55,7 @@ export const restoreGoalBranch = async (context: Context, goal: Goal): Promise<v
   await appendEvent(context.db, {
     type: 'ref.restored',
     goalId: goal.id,
-    payload: { ref: goalRef(goal.id), found, restored: head },
+    payload: { ref: goalRef(goal), found, restored: head },
   })
 }
 
@@ -83,9 +84,11 @@ const guardOne = async (context: Context, goal: Goal, found: string | undefined)
 
 /** The current commits of the goal branches in the user's repository. */
 const branchesOf = async ({ ports, repository }: Context, goals: readonly Goal[]): Promise<Record<string, string>> =>
-  goals.some(({ repoMode }) => repoMode === 'local')
-    ? ports.git.readRefs(repository, `refs/heads/${goalBranch('')}`)
-    : {}
+  goalRefs(
+    ports,
+    repository,
+    goals.filter(({ repoMode }) => repoMode === 'local'),
+  )
 
 /**
  * Restores goal branches that something else moved or deleted. A branch that cannot be restored does not stop the
@@ -101,7 +104,7 @@ export const restoreGoalBranches = async (context: Context): Promise<void> => {
   for (const goal of goals) {
     try {
       if (goal.repoMode === 'remote') await restoreMirrorHead(context, goal)
-      else await guardOne(context, goal, refs[goalRef(goal.id)])
+      else await guardOne(context, goal, refs[goalRef(goal)])
     } catch (error) {
       if (endsPass(context, error)) throw error
       // An unreachable remote, or one that denies access, says nothing about the branch.

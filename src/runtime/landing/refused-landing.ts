@@ -87,7 +87,7 @@ export const isLandingRetryDue = async (context: Context, { landing, changedAt }
 const askPerson = async (context: Context, tx: Queryable, goal: Goal, refused: LandingRefusal): Promise<void> => {
   const { reason, detail, paths } = refused
   const what = goal.landing.sentBack
-    ? `Work of goal "${goal.title}" has to be redone, but could not be removed from ${goalBranch(goal.id)}`
+    ? `Work of goal "${goal.title}" has to be redone, but could not be removed from ${goalBranch(goal)}`
     : `Goal "${goal.title}" could not be verified on ${goal.targetBranch ?? 'its target'}`
   const happened = `${what}: ${detail}${pathText(paths)}.`
   const { tries } = goal.landing

@@ -24,7 +24,7 @@ type Entry = Pick<MergeAttempt, 'context' | 'goal' | 'run' | 'entry'>
  * and of the run.
  */
 export const fetchGoalBranch = async ({ context, goal, run }: Omit<Entry, 'entry'>): Promise<string | null> => {
-  const ref = goalRef(goal.id)
+  const ref = goalRef(goal)
   const commit = run.commit ?? ''
   const here = await context.ports.git.isCommitOf(context.repository, { commit, below: null, not: null })
   const seen = await remoteLinkOf(context).fetchRefs(here ? [ref] : [ref, runRef(run.id)])
@@ -63,7 +63,7 @@ const restoreOnRemote = async (
   goal: Goal,
   where: { head: string; tip: string | null },
 ): Promise<void> => {
-  const ref = goalRef(goal.id)
+  const ref = goalRef(goal)
   const { head, tip } = where
   const kept = `refs/unstuck/kept/${goal.id}/${tip?.slice(0, 12) ?? ''}`
   const keep = tip === null ? [] : [{ ref: kept, to: tip, expected: null }]
@@ -90,7 +90,7 @@ export const remoteMergeBase = async (
     await appendEvent(context.db, {
       type: 'remote.moved',
       goalId: goal.id,
-      payload: { ref: goalRef(goal.id), head, tip },
+      payload: { ref: goalRef(goal), head, tip },
     })
     return tip
   }
@@ -110,7 +110,7 @@ export const pushMerge = async (
   await confirmLeadership(context.db)
   if (!(await ownsMergeEntry(context.db, entry))) throw new StaleError(`merge entry ${entry.number}`)
   context.at('merge-push')
-  const ref = goalRef(goal.id)
+  const ref = goalRef(goal)
   const pushed = await remoteLinkOf(context).push([{ ref, to: move.to, expected: move.from }])
   context.at('merge-published')
   const about = { goalId: goal.id, taskId: entry.taskId, runId: run.id }

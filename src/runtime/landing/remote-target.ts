@@ -20,7 +20,7 @@ export const remoteTargetTip = async (context: Context, goal: Goal): Promise<str
 /** Whether the target branch on the remote contains the goal's work. */
 export const isOnTarget = async (context: Context, goal: Goal): Promise<boolean> => {
   // Fetch the goal branch too: another engine may have merged it, and then its commits are missing here.
-  const tip = (await remoteLinkOf(context).fetchRefs([targetRef(goal), goalRef(goal.id)]))[targetRef(goal)]
+  const tip = (await remoteLinkOf(context).fetchRefs([targetRef(goal), goalRef(goal)]))[targetRef(goal)]
   return tip !== undefined && context.ports.git.isBelow(context.repository, goal.headCommit ?? '', tip)
 }
 
@@ -60,10 +60,10 @@ export const remoteChecks = async (
   const link = remoteLinkOf(context)
   const name = 'the git remote responds'
   try {
-    const seen = await link.fetchRefs(['HEAD', ...goals.map(({ id }) => goalRef(id))])
+    const seen = await link.fetchRefs(['HEAD', ...goals.map(goalRef)])
     const moved: string[] = []
     for (const goal of goals) {
-      const tip = seen[goalRef(goal.id)]
+      const tip = seen[goalRef(goal)]
       const holds =
         tip !== undefined && (await context.ports.git.isBelow(context.repository, goal.headCommit ?? '', tip))
       if (!holds) moved.push(`${goal.id} ${tip === undefined ? 'is missing' : `is at ${tip.slice(0, 12)}`}`)

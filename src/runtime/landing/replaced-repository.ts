@@ -8,7 +8,8 @@ import type { Queryable } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
 import { listUnendedGoals } from '../../store/goal.ts'
 import { recordDirectory, recordedDirectory } from '../../store/repository-directory.ts'
-import { goalBranch, goalRef, type Context } from '../core/context.ts'
+import { goalRef, type Context } from '../core/context.ts'
+import { goalRefs } from './goal-branch.ts'
 import { recordBrokenBranch, recordRepairedBranch } from './broken-branch.ts'
 
 const detail = 'the git directory was replaced, and the new one does not contain the branch of this goal'
@@ -31,9 +32,10 @@ export const detectReplacedRepository = async (context: Context): Promise<boolea
   const before = await recordedDirectory(db, host)
   if (before === now) return true
   if (before !== undefined) {
-    const refs = await ports.git.readRefs(repository, `refs/heads/${goalBranch('')}`)
+    const goals = await listUnendedGoals(db)
+    const refs = await goalRefs(ports, repository, goals)
     // Before the new directory is recorded: a crash in between repeats this step.
-    for (const goal of await listUnendedGoals(db)) await updateGoal(context, goal, refs[goalRef(goal.id)] !== undefined)
+    for (const goal of goals) await updateGoal(context, goal, refs[goalRef(goal)] !== undefined)
   }
   await db.transaction(async (tx) => {
     if ((await recordDirectory(tx, host, now)) && before !== undefined) await appendReplaced(tx, host, before, now)

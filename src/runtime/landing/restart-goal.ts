@@ -31,7 +31,7 @@ const startOf = async (context: Context, goal: Goal): Promise<string | null | un
 }
 
 const moveOnRemote = async (context: Context, goal: Goal, to: string): Promise<boolean> => {
-  const ref = goalRef(goal.id)
+  const ref = goalRef(goal)
   const expected = (await remoteLinkOf(context).fetchRefs([ref]))[ref] ?? null
   if (expected === to) return true
   await confirmLeadership(context.db)
@@ -43,7 +43,7 @@ const moveOnRemote = async (context: Context, goal: Goal, to: string): Promise<b
 const moveBranch = async (context: Context, goal: Goal, to: string): Promise<boolean> => {
   if (goal.repoMode === 'remote') return moveOnRemote(context, goal, to)
   const { git } = context.ports
-  const ref = goalRef(goal.id)
+  const ref = goalRef(goal)
   const from = await git.readRef(context.repository, ref)
   await confirmLeadership(context.db)
   return (await git.restoreRef(context.repository, { ref, from, to })) === 'done'

@@ -1,5 +1,5 @@
 /** A person has a goal land: `unstuck land`. */
-import { isOnItsWay, type Goal } from '../../domain/goal.ts'
+import { isGoalBranch, isOnItsWay, type Goal } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
@@ -7,7 +7,7 @@ import { appendEvent } from '../../store/event.ts'
 import { moveGoal, progressGoal } from '../../store/goal.ts'
 import { listMerges } from '../../store/merge.ts'
 import { listTasks } from '../../store/task.ts'
-import { goalBranch, type Context } from '../core/context.ts'
+import type { Context } from '../core/context.ts'
 import { findBranches, missingBranchText, landCommand, usableLandCommand } from '../landing/goal-branch.ts'
 import { goalNamed } from './commands.ts'
 
@@ -58,7 +58,7 @@ const intoBranch = async ({ ports, repository }: Context, goal: Goal, branch: st
       'USAGE',
       `--into applies to goals with a branch of their own in this repository, and goal ${goal.id} has none`,
     )
-  if (branch.startsWith(goalBranch('')))
+  if (isGoalBranch(branch))
     throw new AppError('USAGE', `--into: ${branch} is a branch of Unstuck; name one of yours ("git branch" lists them)`)
   if ((await ports.git.readRef(repository, `refs/heads/${branch}`)) === null)
     throw new AppError('USAGE', `--into: there is no branch ${branch} in this repository; "git branch" lists them`)

@@ -45,7 +45,7 @@ const layFresh = async (context: Context, goal: Goal, task: Task, last: Run | un
   const fresh = await makeFreshWorkspace(context.ports, {
     clone: {
       repository: context.repository,
-      ...{ base, dir: paths.workspace, branch: `unstuck/run/${last?.id ?? task.id}` },
+      ...{ base, dir: paths.workspace, branch: `${goal.branchPrefix}run/${last?.id ?? task.id}` },
     },
     owners: context.repository,
     ...{ stateDir: context.stateDir, filters: context.shadow.filters, config, signal: context.stopping },

@@ -196,7 +196,7 @@ const goalViews = async (db: Queryable, goals: Goal[], shared: Shared, options: 
   const judgementsOf = groups(judgements, (entry) => entry.taskId)
   return goals.map((goal) => ({
     ...goal,
-    branch: goalBranch(goal.id),
+    branch: goalBranch(goal),
     actions: allowedGoalActions(goal, tasksOf(goal.id)),
     tasks: tasksOf(goal.id).map((task) => ({
       ...withCountdown(task, { now, judgements: judgementsOf(task.id), judgeRetries }),

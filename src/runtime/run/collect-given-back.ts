@@ -35,7 +35,7 @@ const copyWork = async (runContext: RunContext, { folder, base, runId }: TakenOv
   const { workspace: config } = context.config()
   await git.removeWorkspace(paths.workspace)
   await makeFreshWorkspace(context.ports, {
-    clone: { repository: context.repository, base, dir: paths.workspace, branch: `unstuck/run/${run.id}` },
+    clone: { repository: context.repository, base, dir: paths.workspace, branch: `${goal.branchPrefix}run/${run.id}` },
     owners: context.repository,
     ...{ stateDir: context.stateDir, filters: context.shadow.filters, config, signal: context.stopping },
   })

@@ -52,7 +52,7 @@ const subjectOf = async (runContext: RunContext, review: TaskReview): Promise<st
 const correctionText = ({ goal }: RunContext, review: TaskReview): string => {
   if (!('branch' in review)) return 'retry the task of that merge entry'
   // Not onto its own target: what conflicts may be on the goal branch alone.
-  const rebased = `rebase ${review.branch} onto ${goalBranch(goal.id)}`
+  const rebased = `rebase ${review.branch} onto ${goalBranch(goal)}`
   return goal.repoMode === 'remote' ? `${rebased} and push it again` : rebased
 }
 
@@ -112,12 +112,12 @@ const endContained = async (runContext: RunContext, review: TaskReview, commit: 
 }
 
 const layOut = async (runContext: RunContext, { work, base }: { work: string; base: string }): Promise<void> => {
-  const { context, paths, run } = runContext
+  const { context, goal, paths, run } = runContext
   const { git } = context.ports
   const { workspace: config } = context.config()
   await git.removeWorkspace(paths.workspace)
   const fresh = await makeFreshWorkspace(context.ports, {
-    clone: { repository: context.repository, base, dir: paths.workspace, branch: `unstuck/run/${run.id}` },
+    clone: { repository: context.repository, base, dir: paths.workspace, branch: `${goal.branchPrefix}run/${run.id}` },
     owners: context.repository,
     ...{ stateDir: context.stateDir, filters: context.shadow.filters, config, signal: context.stopping },
   })

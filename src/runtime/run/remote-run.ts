@@ -27,7 +27,7 @@ export const bringBase = async (runContext: RunContext, base: string): Promise<v
   const { context, goal } = runContext
   if (!(await isHere(runContext, base))) {
     const target = goal.targetBranch === null ? [] : [`refs/heads/${goal.targetBranch}`]
-    await remoteLinkOf(context).fetchRefs([goalRef(goal.id), ...target])
+    await remoteLinkOf(context).fetchRefs([goalRef(goal), ...target])
     if (!(await isHere(runContext, base)))
       throw new AppError(
         'REPOSITORY_STATE',

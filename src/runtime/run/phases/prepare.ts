@@ -142,12 +142,12 @@ const emitPrepared = async ({ context, run, task }: RunContext, prepared: Prepar
 }
 
 const prepareClone = async (runContext: RunContext, base: string): Promise<PhaseResult | undefined> => {
-  const { context, paths, run } = runContext
+  const { context, goal, paths, run } = runContext
   const { workspace: config } = context.config()
   // A crash may have left a clone of an older state of the goal branch.
   await context.ports.git.removeWorkspace(paths.workspace)
   const fresh = await makeFreshWorkspace(context.ports, {
-    clone: { repository: context.repository, base, dir: paths.workspace, branch: `unstuck/run/${run.id}` },
+    clone: { repository: context.repository, base, dir: paths.workspace, branch: `${goal.branchPrefix}run/${run.id}` },
     owners: context.repository,
     ...{ stateDir: context.stateDir, filters: context.shadow.filters, config, signal: context.stopping },
   })

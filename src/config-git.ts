@@ -1,0 +1,25 @@
+/** The section of the configuration for what Unstuck makes in the repository. */
+import { checkedText } from './config-values.ts'
+import { defaultBranchPrefix } from './domain/goal.ts'
+
+const allowed = 'allowed: a start of branch names as git takes them, at most 100 characters, such as "unstuck/"'
+
+/** As `git check-ref-format` judges a branch with this prefix. */
+const problemOf = (prefix: string): string | undefined => {
+  const name = `${prefix}goal/g-1`
+  const parts = name.split('/')
+  const isRefused =
+    /[\0-\x20\x7f~^:?*[\\]|\.\.|@\{/.test(name) ||
+    parts.some((part) => part === '' || part.startsWith('.') || part.endsWith('.') || part.endsWith('.lock'))
+  if (prefix === '' || prefix.length > 100 || isRefused) return `git takes no branch "${name}"`
+  if (prefix.startsWith('-') || prefix.startsWith('refs/'))
+    return `it begins with "${prefix.startsWith('-') ? '-' : 'refs/'}"`
+  return undefined
+}
+
+export const gitSection = {
+  branchPrefix: checkedText(allowed, problemOf).default(defaultBranchPrefix).meta({
+    meaning:
+      'What the names of branches begin with: a goal lands on `<prefix>goal/<id>`, and its agents work on `<prefix>run/<id>` of their clones. It holds for new goals; others keep their branches.',
+  }),
+}
