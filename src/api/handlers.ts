@@ -236,6 +236,7 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
     metrics: async () => metrics(context),
     report: async ({ query }) => reportView(context.db, new Date(query.since), viewOptions(context)),
     doctor: async () => doctor(context),
+    listRemovable: async () => removeExpired(context, true),
     snapshots: async () => listSnapshots(context.shadow),
     agents: async () => listAgents(context.db),
     getGoal: async ({ id }) => {

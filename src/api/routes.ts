@@ -11,6 +11,7 @@ import { notificationSchema, retriedDelivery } from './responses/notifications.t
 import * as inbox from './responses/inbox.ts'
 import { hostRoutes } from './host-routes.ts'
 import { judgementRoutes } from './judgement-routes.ts'
+import { cleanRoutes } from './clean-routes.ts'
 import { change, list, ofRun, open, read } from './route-rows.ts'
 import { queueRoutes } from './queue-routes.ts'
 import { requeue } from './responses/requeue.ts'
@@ -247,12 +248,7 @@ export const routes = {
     ...change('/restore', 'Restores a snapshot into a new folder', contract.restoreRequest, outcomes.restored),
     errors: ['NOT_FOUND', 'REPOSITORY_STATE', 'PERMISSION'] as const,
   },
-  clean: change(
-    '/clean',
-    'Removes workspaces, snapshots and results of checks that are no longer needed',
-    contract.cleanRequest,
-    outcomes.cleaned,
-  ),
+  ...cleanRoutes,
   listGrants: read(
     '/grants',
     'Granted and learned paths, at most 1,000 of each',

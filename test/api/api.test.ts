@@ -100,6 +100,7 @@ describe('every answer is what the table says', () => {
     hostContext: () => ({ path: '/system/host/context' }),
     getConfig: () => ({ path: '/config' }),
     snapshots: () => ({ path: '/snapshots' }),
+    listRemovable: () => ({ path: '/clean' }),
     agents: () => ({ path: '/agents' }),
     listGoals: () => ({ path: '/goals' }),
     getGoal: () => ({ path: '/goals/{done}' }),

@@ -224,7 +224,7 @@ test('Claude fails with 529, waits for its persisted time across a crash, and is
   // The engine and its parent are killed; the next command starts another.
   expect(user!.crash()).toBeGreaterThan(0)
   const goal = (JSON.parse(accepted.stdout) as Printed).id as string
-  await user!.unstuck('clean', '--dry-run')
+  await user!.unstuck('clean')
   const waiting = await taskNow()
   expect([waiting.place, waiting.retry?.at]).toEqual(['failed', failed.retry.at])
 

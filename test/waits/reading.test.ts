@@ -113,6 +113,17 @@ it('show what the store holds, at the same time, write nothing and leave no proc
   expect(await digests()).toEqual(before)
 })
 
+it('of `clean --dry-run` name what would be removed, and remove nothing', async () => {
+  const folder = join(stateDir, 'runs')
+  const [run = ''] = readdirSync(folder)
+  const before = await digests()
+  const { code, output } = await cli('clean', '--dry-run', '--json')
+  expect([code, JSON.parse(output)]).toEqual([0, [expect.objectContaining({ kind: 'workspace', id: run })]])
+  expect(programs()).toEqual([])
+  expect(existsSync(join(folder, run, 'workspace'))).toBe(true)
+  expect(await digests()).toEqual(before)
+})
+
 it.each([
   ['retry', 't-nothing', '--hint', 'x'],
   ['cancel', 'g-nothing'],

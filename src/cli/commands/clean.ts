@@ -32,12 +32,24 @@ const showRemoved = (io: Io, removed: readonly Removed[], dryRun: boolean): void
   if (freed > 0) printLine(io, `${dryRun ? 'It would free' : 'Freed'} ${sizeText(freed)}.`)
 }
 
-const clean = async (io: Io, options: CleanOptions): Promise<number> => {
+/** Starts no engine. A repository by URL is the exception, because only its engine asks the remote. */
+const removable = async (io: Io): Promise<Removed[]> => {
+  const { homeOf } = await import('../engine/home.ts')
+  if ((await homeOf(io)).repository.url !== undefined) {
+    const { connectToExisting } = await import('../engine/connect-to-change.ts')
+    return (await connectToExisting(io)).post<Removed[]>('/clean', { dryRun: true })
+  }
+  const { readOnly } = await import('../engine/read-only.ts')
+  return readOnly(io, ({ client }) => client.get<Removed[]>('/clean'))
+}
+
+const remove = async (io: Io): Promise<Removed[]> => {
   const { connectToExisting } = await import('../engine/connect-to-change.ts')
-  const client = await connectToExisting(io)
-  const removed = await client.post<Removed[]>('/clean', {
-    dryRun: options.dryRun ?? false,
-  })
+  return (await connectToExisting(io)).post<Removed[]>('/clean', { dryRun: false })
+}
+
+const clean = async (io: Io, options: CleanOptions): Promise<number> => {
+  const removed = options.dryRun === true ? await removable(io) : await remove(io)
   if (options.json === true) printJson(io, removed)
   else if (removed.length === 0) printLine(io, 'Nothing to remove.')
   else showRemoved(io, removed, options.dryRun === true)
