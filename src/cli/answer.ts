@@ -30,7 +30,7 @@ const questionOf = async (client: Client, id: string): Promise<Escalation> => {
     // The goal asks about a task that was given up.
     all.find(({ choices }) => choices.some((choice) => 'task' in choice && choice.task === id))
   if (named !== undefined) return named
-  const ofGoal = all.filter(({ goalId }) => goalId === id)
+  const ofGoal = all.filter(({ goalId, kind }) => goalId === id && kind !== 'checkout_changed')
   const [first, ...more] = ofGoal
   const own = ofGoal.find(({ taskId }) => taskId === null) ?? (more.length === 0 ? first : undefined)
   if (own !== undefined) return own

@@ -1,4 +1,5 @@
 /** An escalation: a durable question to a person. At most one is pending per task; a second answer is refused as already decided. */
+import type { CheckoutChange, CheckoutPlace } from './checkout-change.ts'
 import type { Flow } from './flow.ts'
 
 export const escalationStates = ['pending', 'approved', 'rejected', 'resolved', 'expired'] as const
@@ -16,6 +17,8 @@ export const escalationKinds = [
   'invalid_proposal',
   // An agent asked it during its run. Every other question is asked when the task cannot go on.
   'agent_question',
+  // Something changed in the owner's checkout, and it is not known by whom. No task and no goal waits for its answer.
+  'checkout_changed',
 ] as const
 export type EscalationKind = (typeof escalationKinds)[number]
 
@@ -38,6 +41,8 @@ export const choiceKinds = [
   'hint',
   'reply',
   'take_over',
+  'keep',
+  'restore',
   'approve',
   'reject',
   'ask_again',
@@ -80,6 +85,8 @@ type ChoiceData =
   | { kind: 'hint'; task?: string }
   | { kind: 'reply' }
   | { kind: 'take_over'; runId: string }
+  | { kind: 'keep' }
+  | { kind: 'restore'; place: CheckoutPlace; changes: CheckoutChange[] }
   | { kind: 'approve' }
   | { kind: 'reject' }
   | { kind: 'ask_again' }
@@ -126,6 +133,10 @@ export interface Answered extends Escalation {
   line: string | null
 }
 
+/** Whether it is about its goal as a whole. The goal that a changed checkout is asked about only shows where it was seen. */
+export const isAboutGoal = ({ taskId, kind }: Pick<Escalation, 'taskId' | 'kind'>): boolean =>
+  taskId === null && kind !== 'checkout_changed'
+
 /** Whether one of the choices is of this kind. */
 export const offersChoice = ({ choices }: Pick<Escalation, 'choices'>, kind: ChoiceKind): boolean =>
   choices.some((choice) => choice.kind === kind)
@@ -141,6 +152,7 @@ const topics: Record<EscalationKind, string> = {
   recovery_unknown_outcome: 'command without known result',
   invalid_proposal: 'proposal is not valid',
   agent_question: 'question of the agent',
+  checkout_changed: 'change in your checkout',
 }
 
 /** What a question is about, in a few words for people. Finished work is asked about with the kinds of failures. */
@@ -177,6 +189,8 @@ export const escalationFlow = {
     answered('run_filters', 'resolved'),
     answered('commit_fix', 'resolved'),
     answered('take_over', 'resolved'),
+    answered('keep', 'resolved'),
+    answered('restore', 'resolved'),
     answered('approve_recovery', 'approved'),
     answered('approve_always', 'approved'),
     answered('edit_recovery', 'approved'),

@@ -10,7 +10,7 @@ const asked = (kind: 'approve' | 'retry') => ({
   happened: 'It waits.',
   tried: [],
   choices: [choice(kind)],
-  runId: 'r-1',
+  ...{ runId: 'r-1', kind: 'exhausted' as const, details: '' },
 })
 
 test('finished work is looked at by what it changes, a failure by its output', () => {

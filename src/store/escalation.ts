@@ -33,6 +33,36 @@ export const openEscalation = async (tx: Queryable, escalation: NewEscalation): 
   await notifyOfQuestion(tx, escalation)
 }
 
+/** Questions about changes in a checkout: those that wait, and those decided since then. The caller's transaction has the lock below. */
+export const checkoutQuestions = async (db: Queryable, decidedSince: Date): Promise<Escalation[]> =>
+  (
+    await db.query<object>(sql`select * from escalation where kind = 'checkout_changed'
+      and (state = 'pending' or decided_at >= ${decidedSince}) order by created_at, id`)
+  ).map(read)
+
+/** Every question about a checkout that was answered by restoring it. */
+export const restoredCheckouts = async (db: Queryable): Promise<Escalation[]> =>
+  (
+    await db.query<object>(
+      sql`select * from escalation where kind = 'checkout_changed' and answer = 'restore' order by created_at, id`,
+    )
+  ).map(read)
+
+/** Until the transaction ends: of two runs that see the same change, the second finds the question of the first. */
+export const lockCheckoutQuestions = async (tx: Queryable): Promise<void> => {
+  await tx.query(sql`select pg_advisory_xact_lock(hashtextextended('unstuck checkout ' || current_schema(), 0))`)
+}
+
+/** A question that waits is about more now. */
+export const extendEscalation = async (
+  tx: Queryable,
+  { id }: Pick<Escalation, 'id'>,
+  { happened, question, details, choices }: Pick<Escalation, 'happened' | 'question' | 'details' | 'choices'>,
+): Promise<void> => {
+  await tx.query(sql`update escalation set happened = ${happened}, question = ${question}, details = ${details},
+      choices = ${json(choices)}::jsonb, version = version + 1 where id = ${id} and state = 'pending'`)
+}
+
 /** The questions that the agent of a run asked. */
 export const agentQuestionsOf = async (db: Queryable, runId: string): Promise<Escalation[]> =>
   (

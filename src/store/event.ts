@@ -72,14 +72,27 @@ export const countOfDay = async (
       from event where type = ${type} and at > unstuck_now() - interval '1 day'`,
   )) ?? { count: 0, last: null }
 
+/** Whether what changed in the checkout since then was told already for this run: an engine that was killed after it tells it again. */
+export const isCheckoutTold = async (
+  db: Queryable,
+  { id, taskId }: { id: string; taskId: string },
+  since: string,
+): Promise<boolean> =>
+  (await firstRow(
+    db,
+    sql`select 1 from event where task_id = ${taskId} and run_id = ${id} and type in ('ref.moved', 'checkout.changed')
+      and payload->>'since' = ${since} limit 1`,
+  )) !== undefined
+
 /**
- * Of the last day, newest first: what agents did to refs of the owner's checkout or may have done, and changes of what git starts there.
+ * Of the last day, newest first: what agents did to refs of the owner's checkout, and to what git starts there.
  */
 export const checkoutEvents = (db: Queryable, limit: number): Promise<Pick<StoredEvent, 'runId' | 'payload'>[]> =>
   db.query(sql`select run_id as "runId", payload from event
     where at > unstuck_now() - interval '1 day' and (
       type = 'ref.moved' and payload->'refs' @> '[{"by":"agent"}]'
-      or type = 'checkout.changed' and (payload->'changes' @> '[{"part":"ref"}]' or payload->'changes' @> '[{"dangerous":true}]'))
+      or type = 'checkout.changed' and (
+        payload->'changes' @> '[{"part":"ref","by":"agent"}]' or payload->'changes' @> '[{"dangerous":true,"by":"agent"}]'))
     order by id desc limit ${limit}`)
 
 export interface EventFilter {

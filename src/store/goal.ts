@@ -213,7 +213,8 @@ export const resetGoalSpend = async (db: Queryable, id: string): Promise<void> =
 export const halfCancelled = (afterSeconds: `$${number}`): string =>
   `state = 'cancelled' and changed_at <= unstuck_now() - make_interval(secs => ${afterSeconds}::float8)
     and (exists (select 1 from task where task.goal_id = goal.id and task.state in ('queued', 'failed', 'blocked'))
-      or exists (select 1 from escalation where escalation.goal_id = goal.id and escalation.state = 'pending'))`
+      or exists (select 1 from escalation where escalation.goal_id = goal.id and escalation.state = 'pending'
+        and escalation.kind <> 'checkout_changed'))`
 
 /**
  * Cancelled goals that still have open tasks or questions: a cancel was interrupted between its two transactions, at
@@ -248,7 +249,8 @@ export const tasksInProgress = (db: Queryable): Promise<Pick<Task, 'harness' | '
   db.query<Pick<Task, 'harness' | 'kind'>>(
     sql`select distinct harness, kind from task join goal on goal.id = goal_id
     where goal.state in ('planning', 'active') and task.state not in ('done', 'cancelled')
-      and not exists (select 1 from escalation where escalation.goal_id = goal.id and escalation.state = 'pending')
+      and not exists (select 1 from escalation where escalation.goal_id = goal.id and escalation.state = 'pending'
+        and escalation.kind <> 'checkout_changed')
     order by harness, kind`,
   )
 

@@ -35,6 +35,7 @@ import { migration as plan } from './migrations/0029-plan.ts'
 import { migration as proposalNotes } from './migrations/0030-proposal-notes.ts'
 import { migration as forge } from './migrations/0031-forge.ts'
 import { migration as branchPrefix } from './migrations/0032-branch-prefix.ts'
+import { migration as checkoutQuestion } from './migrations/0033-checkout-question.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -68,6 +69,7 @@ export const migrations: readonly string[] = [
   proposalNotes,
   forge,
   branchPrefix,
+  checkoutQuestion,
 ]
 
 const uniqueViolation = '23505'

@@ -24,7 +24,8 @@ export interface CheckoutState {
 
 export type CheckoutPart = 'index' | 'file' | 'config' | 'hook'
 
-const digestOf = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex').slice(0, 16)
+export const contentDigest = (content: string | Uint8Array): string =>
+  createHash('sha256').update(content).digest('hex').slice(0, 16)
 
 /** Larger files are compared by size and time of change. */
 const readBytes = 1024 * 1024
@@ -33,19 +34,24 @@ const readFiles = 200
 /** A larger repository is not compared, because each launch would wait for it. */
 const statusMs = 10_000
 
-const contentOf = async (path: string): Promise<string> => {
+/** `bytes`: null for what is compared by size and time only, or is no file. */
+export const readContent = async (path: string): Promise<{ digest: string; bytes: Uint8Array | null }> => {
   const found = await lstat(path).catch(() => undefined)
-  if (found === undefined) return 'none'
+  if (found === undefined) return { digest: 'none', bytes: null }
   const mode = (found.mode & 0o777).toString(8)
-  if (!found.isFile() || found.size > readBytes) return `${mode} ${found.size} ${found.mtimeMs}`
+  if (!found.isFile() || found.size > readBytes)
+    return { digest: `${mode} ${found.size} ${found.mtimeMs}`, bytes: null }
   // Without blocking and without following a link, which another program may have put there in between.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
   try {
-    return `${mode} ${digestOf(await file.readFile())}`
+    const bytes = await file.readFile()
+    return { digest: `${mode} ${contentDigest(bytes)}`, bytes }
   } finally {
     await file.close()
   }
 }
+
+const contentOf = async (path: string): Promise<string> => (await readContent(path)).digest
 
 const readFilesOf = async (folder: string, names: readonly string[]): Promise<Record<string, string>> =>
   Object.fromEntries(await Promise.all(names.map(async (name) => [name, await contentOf(join(folder, name))] as const)))
@@ -68,14 +74,15 @@ const readStatus = async (repository: Repository): Promise<Pick<CheckoutState, '
   return { index, file: await readFilesOf(repository.root, edited.slice(0, readFiles)), notes }
 }
 
-const readConfig = async (repository: Repository, commonDir: string): Promise<Record<string, string>> => {
-  const args = ['config', '--file', join(commonDir, 'config'), '--no-includes', '--list', '-z']
+/** Digests by key of `.git/config`, or of a copy of it. */
+export const readConfig = async (repository: Repository, path: string): Promise<Record<string, string>> => {
+  const args = ['config', '--file', path, '--no-includes', '--list', '-z']
   const values = new Map<string, string[]>()
   for (const line of fieldsOf((await git(args, inRepository(repository))).stdout)) {
     const [key = '', ...value] = line.split('\n')
     values.set(key, [...(values.get(key) ?? []), value.join('\n')])
   }
-  return Object.fromEntries([...values].map(([key, all]) => [key, digestOf(all.join('\0'))]))
+  return Object.fromEntries([...values].map(([key, all]) => [key, contentDigest(all.join('\0'))]))
 }
 
 const readHooks = async (commonDir: string): Promise<Record<string, string>> => {
@@ -104,7 +111,7 @@ export const readCheckout = async (repository: Repository): Promise<CheckoutStat
   const { index, file, notes } = nothing()
   const [status, config, hook] = await Promise.all([
     orNote(readStatus(repository), { index, file, notes }),
-    orNote(readConfig(repository, commonDir), {}),
+    orNote(readConfig(repository, join(commonDir, 'config')), {}),
     orNote(readHooks(commonDir), {}),
   ])
   return {

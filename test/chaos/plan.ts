@@ -78,6 +78,9 @@ const passes = (kind: Kind, point: CrashPoint): number => {
     'identity-committed': tasks,
     'gate-open': tasks,
     supervising: tasks,
+    'checkout-read': tasks,
+    // Agents of these worlds change nothing in the checkout; checkout.test.ts has those that do.
+    'checkout-reported': 0,
     'agent-ended': tasks,
     'recovery-intended': kind === 'direct' ? 1 : 3,
     collected: tasks,

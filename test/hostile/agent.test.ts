@@ -42,6 +42,8 @@ test.each(['git-config', 'git-deleted', 'git-replaced', 'clone-refs'])(
   },
 )
 
+const held = '.git/refs/unstuck/kept/'
+
 test('a branch of the user and the goal branch that an agent moved are put back, and every move is reported', async () => {
   const main = user(scene.root, 'rev-parse', 'main')
   const goal = await work('user-refs')
@@ -59,8 +61,8 @@ test('a branch of the user and the goal branch that an agent moved are put back,
       { ref: 'refs/heads/side', before: main, after: null, restored: false },
     ],
   })
-  // The deleted branch may have been deleted by the user: it is reported with its commit, not made again.
-  await scene.expectUnharmed((path) => path === '.git/refs/heads/side')
+  // The deleted branch may have been deleted by the user: it is asked about with its commit, which is held, and not made again.
+  await scene.expectUnharmed((path) => path === '.git/refs/heads/side' || path.startsWith(held))
   user(scene.root, 'branch', 'side', main)
 })
 
@@ -75,7 +77,9 @@ test("a branch moved to the agent's own commit is put back also when that commit
       { ref: 'refs/heads/side', before: main, restored: false },
     ],
   })
-  await scene.expectUnharmed((path) => path === '.git/refs/heads/side' || path === '.git/FETCH_HEAD')
+  await scene.expectUnharmed(
+    (path) => ['.git/refs/heads/side', '.git/FETCH_HEAD'].includes(path) || path.startsWith(held),
+  )
 })
 
 test('links that lead out of the repository are one question, and what they lead to is neither read nor written', async () => {

@@ -4,7 +4,7 @@
  */
 import { offersChoice, type Escalation } from '../../src/domain/escalation.ts'
 import { totalBudget } from '../../src/recovery/ladder.ts'
-import type { Look } from './mirror.ts'
+import { checkoutQuestion, type Look } from './mirror.ts'
 import type { Behaviour } from './plan.ts'
 import type { SimLaunch } from './processes.ts'
 import { failingTests } from './suite.ts'
@@ -90,7 +90,9 @@ export const createAutonomy = (world: World): Autonomy => {
       of === goalId && status === 'cancelled' && rework !== null && supersededBy === null ? [id] : [],
     )
 
-  const checkQuestion = ({ goalId, taskId, question, choices }: Escalation): void => {
+  const checkQuestion = ({ goalId, taskId, kind, question, choices }: Escalation): void => {
+    // Nothing but landings waits for it.
+    if (kind === 'checkout_changed') return
     // Whether finished work may land is asked as early as it is finished.
     if (offersChoice({ choices }, 'approve')) return
     for (const id of taskId === null ? givenUp(goalId) : [taskId]) checkAsked(id, question)
@@ -127,7 +129,7 @@ export const createAutonomy = (world: World): Autonomy => {
 
   /** A goal that waits for its landing though nothing is in its way. */
   const checkLanding = (): void => {
-    if (isDirty()) return
+    if (isDirty() || checkoutQuestion(world.tables) !== undefined) return
     const asked = new Set(
       [...world.tables.escalation.values()].flatMap((entry) => (entry.state === 'pending' ? [entry.goalId] : [])),
     )

@@ -9,6 +9,7 @@ import type { Git } from '../../src/runtime/core/ports.ts'
 import type { FileChange, FastForward, Repository } from '../../src/workspace/repository-types.ts'
 import { traceVariables } from '../../src/workspace/git-trace.ts'
 import { compareRefs } from '../../src/workspace/refs.ts'
+import type { RestoreRequest, RestoreResult } from '../../src/workspace/restore-checkout.ts'
 import type { Shadow } from '../../src/workspace/shadow.ts'
 
 export type Tree = ReadonlyMap<string, string>
@@ -47,6 +48,9 @@ export const ofCheckout = {
   readCheckout: async () => ({ index: {}, file: {}, config: {}, hook: {}, notes: {} }),
   readGitTrace: async () => ({ commands: [], complete: true }),
   restoreIndex: async () => 'done',
+  holdCheckout: async () => undefined,
+  keepHeld: async () => undefined,
+  readConfigValues: async () => ({}),
 } satisfies Partial<Git>
 
 export interface SimGit {
@@ -226,6 +230,12 @@ const landingCalls = (state: State) => {
       if (now !== request.from) return 'moved' as const
       bring(request.to)
       return swap(request.ref, request.from, request.to) ? ('done' as const) : ('moved' as const)
+    },
+    restoreCheckout: (_repository: Repository, { changes }: RestoreRequest): RestoreResult => {
+      const moved = changes.filter(({ name, before, after }) => ![before, after].includes(readRef(name)))
+      if (moved.length > 0) return { ok: false, changed: moved.map(({ name }) => name) }
+      for (const { name, before } of changes) swap(name, readRef(name), before)
+      return { ok: true, left: [] }
     },
     restoreRef: (_repository: Repository, request: { ref: string; from: string | null; to: string | null }) => {
       if (readRef(request.ref) === request.to) return 'done' as const

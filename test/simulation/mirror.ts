@@ -52,6 +52,10 @@ export interface Mirror {
   look(touched: ReadonlySet<string>, seen: object[][]): Look
 }
 
+/** The question about what changed in the checkout while agents ran. */
+export const checkoutQuestion = ({ escalation }: Pick<Tables, 'escalation'>): Escalation | undefined =>
+  [...escalation.values()].find(({ kind, state }) => kind === 'checkout_changed' && state === 'pending')
+
 const tableNames = ['goal', 'task', 'run', 'merge_entry', 'escalation', 'recovery', 'judgement'] as const
 const dates = new Set([
   'createdAt',

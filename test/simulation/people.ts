@@ -10,7 +10,9 @@ import {
 import { approveTask, askReviewerAgain, rejectTask } from '../../src/runtime/people/approve.ts'
 import { setJudge } from '../../src/runtime/people/judge-switch.ts'
 import { requestEdit } from '../../src/runtime/people/edit-task.ts'
-import { offersChoice, type Escalation } from '../../src/domain/escalation.ts'
+import { isAboutGoal, offersChoice, type Escalation } from '../../src/domain/escalation.ts'
+import { keepChanges } from '../../src/runtime/people/answer-checkout.ts'
+import { checkoutQuestion } from './mirror.ts'
 import { AppError } from '../../src/errors.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { removeExpired } from '../../src/runtime/engine/retention.ts'
@@ -326,6 +328,12 @@ export const happen = (world: World, event: WorldEvent): void => {
 /** When nothing moves by itself any more, a person answers one thing; false when there is nothing to answer. */
 export const answerOne = (world: World, round: number): boolean => {
   const dice = createDice(`${world.plan.seed}/answers/${round}`)
+  const changed = checkoutQuestion(world.tables)
+  // Only the owner commits by hand in this world.
+  if (changed !== undefined) {
+    ask(world, `answer: keep ${changed.id}`, ({ context }) => keepChanges(context, changed))
+    return true
+  }
   const [paused] = goalsIn(world, 'paused')
   if (paused !== undefined) {
     if (round > 16)
@@ -342,7 +350,7 @@ export const answerOne = (world: World, round: number): boolean => {
     ({ goalId, status }) => goalId === goal.id && status === 'blocked(awaiting_human)',
   )
   const aboutGoal = [...world.tables.escalation.values()].some(
-    ({ goalId, taskId, state }) => goalId === goal.id && taskId === null && state === 'pending',
+    (asked) => isAboutGoal(asked) && asked.goalId === goal.id && asked.state === 'pending',
   )
   if (task === undefined && aboutGoal) {
     if (round < 12 && dice.chance(0.5))

@@ -2,6 +2,7 @@
 import { taskEnded } from '../../src/domain/task.ts'
 import { Killed } from './engine.ts'
 import type { FaultKind, Plan } from './plan.ts'
+import { checkoutQuestion } from './mirror.ts'
 import { answerOne, cleanUp, giveGoal, happen } from './people.ts'
 import { tables } from '../support/tables.ts'
 import type { SyncStore } from './sync-store.ts'
@@ -49,11 +50,13 @@ const atRest = (world: World): boolean => {
   // What a cancel that was cut short left over is taken up later.
   const over = (id: string): boolean => goal.get(id)?.state === 'cancelled'
   for (const { goalId, status } of task.values()) if (over(goalId) && !taskEnded(status)) return false
-  for (const { goalId, state } of escalation.values()) if (over(goalId) && state === 'pending') return false
+  for (const { goalId, kind, state } of escalation.values())
+    if (over(goalId) && state === 'pending' && kind !== 'checkout_changed') return false
   return true
 }
 
-const complete = (world: World): boolean => [...world.tables.goal.values()].every(({ state }) => ended.has(state))
+const complete = (world: World): boolean =>
+  [...world.tables.goal.values()].every(({ state }) => ended.has(state)) && checkoutQuestion(world.tables) === undefined
 
 const setOut = (world: World): number => {
   const { plan, scheduler } = world

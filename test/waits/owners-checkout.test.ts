@@ -1,4 +1,4 @@
-/** What an agent does to the owner's own checkout, by its path, is seen: put back where it is provably the agent's, told otherwise. */
+/** What an agent does to the owner's own checkout, by its path, is seen: put back where it is provably the agent's, told or asked otherwise. */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -45,6 +45,11 @@ interface Change {
   run: string | null
   dangerous: boolean
 }
+const questioned = ({ choices }: StatusView['escalations'][number]): string[] =>
+  choices
+    .flatMap((choice) => (choice.kind === 'restore' ? choice.changes : []))
+    .map(({ part, name }) => `${part} ${name}`)
+
 const changesOf = (events: EventView[]): Change[] => events.flatMap(({ payload }) => payload.changes as Change[])
 
 test.each([
@@ -115,12 +120,13 @@ edit('package.json', '{"staged":1}'); git('add', 'package.json'); edit('check.js
   expect(moved?.payload).toMatchObject({ refs: [{ ref: 'refs/stash', before: null, by: 'agent', restored: false }] })
   const { notices } = await scene.get<StatusView>('/status')
   expect(notices.join('\n')).toContain('git config --local --unset-all core.hookspath')
-  expect(await scene.questions()).toEqual([])
+  // Only the hook, which no git command wrote, may be the owner's.
+  expect((await scene.questions()).map(questioned)).toEqual([['hook pre-commit']])
 })
 
 const waits = `put('TOP/working', ''); await until('TOP/go')`
 
-test('what the owner does meanwhile stays and is no question; the lock of the index is never taken', async () => {
+test('what the owner does meanwhile stays, and a commit is a question; the lock of the index is never taken', async () => {
   await open(waits)
   const goal = await scene.goal([{ harness: 'first' }])
   await scene.waitFor('the agent works', async () => existsSync(join(scene.top, 'working')) || undefined)
@@ -140,7 +146,7 @@ test('what the owner does meanwhile stays and is no question; the lock of the in
     ['ref', 'refs/heads/main', 'unknown'],
     ['file', 'check.js', 'unknown'],
   ])
-  expect(await scene.questions()).toEqual([])
+  expect((await scene.questions()).map(questioned)).toEqual([['ref refs/heads/main', 'file check.js']])
 })
 
 test("the owner's commit on top of an agent's is never moved", async () => {

@@ -12,6 +12,7 @@ import { loopRoles, loopStages } from '../../domain/loop.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
 import { reworkKinds } from '../../domain/rework.ts'
 import { blockReasons, lanes, planModes, roles, taskKinds, taskStates, type TaskStatus } from '../../domain/task.ts'
+import { choiceSchema } from './choice-schema.ts'
 import { count, id, limits, names, retry, spend, text, time } from './parts.ts'
 import { verdict } from './verdict.ts'
 
@@ -245,41 +246,6 @@ export const engine = z.strictObject({
   silent: z.boolean(),
 })
 export type EngineView = z.infer<typeof engine>
-const choiceFields = {
-  id: text,
-  label: text,
-  effect: text,
-  command: text,
-  input: z
-    .strictObject({
-      name: z.enum(['hint', 'check', 'paths', 'model', 'text', 'command', 'note']),
-      ...{ label: text, required: z.boolean(), suggested: text.nullable() },
-    })
-    .nullable(),
-}
-const choice = z.discriminatedUnion('kind', [
-  z.strictObject({ ...choiceFields, kind: z.literal('widen'), paths: names, task: id('t').exactOptional() }),
-  z.strictObject({ ...choiceFields, kind: z.literal('leave_out'), paths: names, task: id('t') }),
-  z.strictObject({ ...choiceFields, kind: z.literal('edit'), task: id('t') }),
-  z.strictObject({ ...choiceFields, kind: z.literal('allow_command'), harness: text, rule: text }),
-  z.strictObject({ ...choiceFields, kind: z.literal('allow_directory'), directory: text }),
-  z.strictObject({ ...choiceFields, kind: z.literal('change_check'), check: text, source: text }),
-  z.strictObject({ ...choiceFields, kind: z.literal('copy_files'), paths: names }),
-  z.strictObject({ ...choiceFields, kind: z.literal('run_filters'), filters: names }),
-  z.strictObject({ ...choiceFields, kind: z.literal('commit_fix') }),
-  z.strictObject({
-    ...choiceFields,
-    kind: z.enum(['approve_recovery', 'approve_always', 'edit_recovery', 'reject_recovery', 'resolve_recovery']),
-    proposal: text,
-  }),
-  z.strictObject({ ...choiceFields, kind: z.literal('hint'), task: id('t').exactOptional() }),
-  z.strictObject({ ...choiceFields, kind: z.literal('reply') }),
-  z.strictObject({ ...choiceFields, kind: z.literal('take_over'), runId: id('r') }),
-  z.strictObject({ ...choiceFields, kind: z.enum(['approve', 'reject', 'ask_again']) }),
-  z.strictObject({ ...choiceFields, kind: z.literal('retry') }),
-  z.strictObject({ ...choiceFields, kind: z.literal('resume') }),
-  z.strictObject({ ...choiceFields, kind: z.literal('cancel') }),
-])
 export const escalationFields = {
   id: id('q'),
   goalId: id('g'),
@@ -290,7 +256,7 @@ export const escalationFields = {
   tried: names,
   question: text,
   details: text,
-  choices: z.array(choice),
+  choices: z.array(choiceSchema),
   state: z.enum(escalationStates),
   answer: z.enum(choiceKinds).nullable(),
   version: count,

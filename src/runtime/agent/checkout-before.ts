@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { CheckoutState } from '../../workspace/checkout-state.ts'
 import type { Refs } from '../../workspace/refs.ts'
 import { readStateFile, writeStateFile } from '../core/files.ts'
+import type { RunPaths } from '../core/context.ts'
 import type { RunContext } from '../core/run-context.ts'
 
 /** What is compared before and after a launch. */
@@ -31,9 +32,13 @@ export const readNow = async (runContext: RunContext): Promise<CheckoutBefore> =
   return { refs, checkout, at }
 }
 
+/** Copies of what git does not keep of the checkout before. */
+export const heldCopies = ({ root }: Pick<RunPaths, 'root'>): string => join(root, 'checkout')
+
 /** The copy in memory is preferred: an agent can write the file. The file is for an engine that re-attaches. */
-export const storeCheckout = (runContext: RunContext, before: CheckoutBefore): void => {
-  const { clock, ports } = runContext.context
+export const storeCheckout = async (runContext: RunContext, before: CheckoutBefore): Promise<void> => {
+  const { clock, ports, repository } = runContext.context
+  await ports.git.holdCheckout(repository, before.checkout, heldCopies(runContext.paths))
   runContext.before = { ...before, readAt: clock.elapsed() }
   writeStateFile(ports.files, recordOf(runContext), JSON.stringify(before))
 }
@@ -45,7 +50,7 @@ const freshMs = 1_000
 export const recordCheckoutBefore = async (runContext: RunContext): Promise<void> => {
   const { clock } = runContext.context
   if (runContext.before !== undefined && clock.elapsed() - runContext.before.readAt < freshMs) return
-  storeCheckout(runContext, await readNow(runContext))
+  await storeCheckout(runContext, await readNow(runContext))
 }
 
 export const checkoutBefore = (runContext: RunContext): CheckoutBefore | undefined => {

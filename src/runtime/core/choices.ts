@@ -1,4 +1,5 @@
 /** The choices of a question as records: the label of a button, its effect, and the command with the same effect. */
+import type { CheckoutChange, CheckoutPlace } from '../../domain/checkout-change.ts'
 import type { Choice, ChoiceInput } from '../../domain/escalation.ts'
 import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
@@ -127,6 +128,24 @@ export const takeOverChoice = (task: Id, runId: string): Choice => ({
 /** Reviewed work is not continued here: it is corrected where it comes from. */
 export const takeOverChoices = ({ id, review }: Pick<Task, 'id' | 'review'>, runId: string): Choice[] =>
   review === null ? [takeOverChoice(id, runId)] : []
+
+/** What changed in the checkout stays, and counts as the owner's. */
+export const keepChoice = (question: Id): Choice => ({
+  ...{ id: 'keep', kind: 'keep' },
+  label: 'Keep it: it was me',
+  effect: 'Nothing changes. Later runs and landings take the checkout as it is; the state before stays held.',
+  command: `unstuck answer ${question} keep`,
+  input: null,
+})
+
+export const restoreChoice = (question: Id, place: CheckoutPlace, changes: CheckoutChange[]): Choice => ({
+  ...{ id: 'restore', kind: 'restore', place, changes },
+  label: 'Restore the state before',
+  effect:
+    'Everything that the question lists becomes what it was, if nothing of it has changed since. Copies of what is replaced are kept.',
+  command: `unstuck answer ${question} restore`,
+  input: null,
+})
 
 /** With the commit that the question is about, so that nothing else is decided by the command. Work in place has none. */
 const ofCommit = ({ commit }: Pick<Run, 'commit'>): string =>

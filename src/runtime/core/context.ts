@@ -29,6 +29,8 @@ export const crashPoints = [
   'identity-committed',
   'gate-open',
   'supervising',
+  'checkout-read',
+  'checkout-reported',
   'agent-ended',
   'recovery-intended',
   'collected',

@@ -55,6 +55,8 @@ import { overlayWork } from '../../workspace/overlay.ts'
 import { captureConcurrently, readPatch } from '../../workspace/patch.ts'
 import { compareRefs, readRefLog, readRefs } from '../../workspace/refs.ts'
 import { readCheckout, restoreIndex } from '../../workspace/checkout-state.ts'
+import { holdCheckout, keepHeld, readConfigValues } from '../../workspace/held-checkout.ts'
+import { restoreCheckout } from '../../workspace/restore-checkout.ts'
 import { readGitTrace, traceVariables } from '../../workspace/git-trace.ts'
 import { renamesSince } from '../../workspace/renames.ts'
 import { commitsBetween, isContainedIn, mergeBase } from '../../workspace/history.ts'
@@ -128,6 +130,7 @@ const realGit = {
   ignoredSince,
   handOver: publishRunRef,
   hasOwnInstall,
+  holdCheckout,
   ignoredAt,
   ignoredEntries,
   includedFiles,
@@ -137,6 +140,7 @@ const realGit = {
   isCommitOf,
   keepAgentCommits,
   keepOwnInstall,
+  keepHeld,
   layEnvironments,
   layOver: overlayWork,
   layOwnersFiles,
@@ -153,6 +157,7 @@ const realGit = {
   presentAt,
   publish,
   readCheckout,
+  readConfigValues,
   readGitTrace,
   readPatch,
   readRef,
@@ -161,6 +166,7 @@ const realGit = {
   readTexts,
   removePackages,
   removeWorkspace,
+  restoreCheckout,
   restoreIndex,
   restoreRef,
   revertFiles,

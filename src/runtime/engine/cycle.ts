@@ -16,6 +16,7 @@ import { listMerges } from '../../store/merge.ts'
 import { givenUpTasks } from '../../store/requeue.ts'
 import { listTasks, moveTask } from '../../store/task.ts'
 import { cancelChoice, retryChoice } from '../core/choices.ts'
+import { isAboutGoal } from '../../domain/escalation.ts'
 import { listEscalations, openEscalation } from '../../store/escalation.ts'
 import type { Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
@@ -77,7 +78,7 @@ const askAboutStranded = (context: Context, tx: Queryable, goal: Goal, stranded:
 }
 
 const isAskedAbout = async (context: Context, goal: Goal): Promise<boolean> =>
-  (await listEscalations(context.db, { goalId: goal.id, pendingOnly: true })).some(({ taskId }) => taskId === null)
+  (await listEscalations(context.db, { goalId: goal.id, pendingOnly: true })).some(isAboutGoal)
 
 /** Cancels the dependents of a cancelled task, and asks one question per goal about them. */
 const cancelDependents = async (context: Context, goal: Goal, tasks: Task[]): Promise<boolean> => {

@@ -197,7 +197,8 @@ const questionOf = async (
   { db, repository: { root } }: Context,
   goalId: string,
 ): Promise<ExportedQuestion | undefined> => {
-  const question = shownQuestion(await listEscalations(db, { goalId }))
+  const ofGoal = (await listEscalations(db, { goalId })).filter(({ kind }) => kind !== 'checkout_changed')
+  const question = shownQuestion(ofGoal)
   if (question === undefined) return undefined
   const { taskId, decidedAt, runId } = question
   const proposal = await getProposal(db, proposalIn(question) ?? '')

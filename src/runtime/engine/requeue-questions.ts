@@ -1,7 +1,7 @@
 /** The questions about a task that cannot continue by itself, from what the store knows of its last run. */
 import { taskName } from '../../domain/task-title.ts'
 import { unconnected } from '../../recovery/policy/auto-allow.ts'
-import type { Choice } from '../../domain/escalation.ts'
+import { isAboutGoal, type Choice } from '../../domain/escalation.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { ErrorMeta, Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
@@ -122,7 +122,7 @@ export const askAboutGivenUp = async (due: Due, tx: Queryable, reason: string): 
   const { context, task } = due
   const pending = await listEscalations(tx, { goalId: task.goalId, pendingOnly: true })
   const goal = await getGoal(tx, task.goalId)
-  if (goal === undefined || pending.some(({ taskId }) => taskId === null)) return
+  if (goal === undefined || pending.some(isAboutGoal)) return
   const because =
     reason === 'rework_chain_max_depth_reached'
       ? `after ${tasksText(task.rework?.depth ?? 0)} continued the same work: ${whatFailed(due)}`

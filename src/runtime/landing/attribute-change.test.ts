@@ -117,11 +117,13 @@ it('a deleted branch is of the agent that ran git commands on refs there', () =>
 })
 
 it('a changed part is of the agent that ran a command which writes this part', () => {
-  const key = { part: 'config', name: 'core.hookspath', how: 'added' } as const
+  const key = { part: 'config', name: 'core.hookspath', how: 'added', before: null, after: '1' } as const
   expect(attributePart(key, ran('config'))).toMatchObject({ by: 'agent', run: 'r-1' })
   expect(attributePart(key, ran('commit')).by).toBe('unknown')
   expect(attributePart(key, sandboxed).by).toBe('owner')
-  expect(attributePart({ part: 'hook', name: 'pre-commit', how: 'added' }, ran('config')).by).toBe('unknown')
+  expect(
+    attributePart({ part: 'hook', name: 'pre-commit', how: 'added', before: null, after: '1' }, ran('config')).by,
+  ).toBe('unknown')
 })
 
 const state = { index: {}, file: {}, config: {}, hook: {}, notes: {} }
@@ -130,9 +132,9 @@ it('every difference is found, and a part that was not read is none', () => {
   const before = { ...state, index: { x: '1' }, file: { y: '1' }, config: { 'user.name': '1' } }
   const after = { ...state, file: { y: '2' }, config: { 'user.name': '1', 'core.hookspath': '2' } }
   expect(compareParts(before, after)).toEqual([
-    { part: 'config', name: 'core.hookspath', how: 'added' },
-    { part: 'index', name: 'x', how: 'removed' },
-    { part: 'file', name: 'y', how: 'changed' },
+    { part: 'config', name: 'core.hookspath', how: 'added', before: null, after: '2' },
+    { part: 'index', name: 'x', how: 'removed', before: '1', after: null },
+    { part: 'file', name: 'y', how: 'changed', before: '1', after: '2' },
   ])
   expect(compareParts(before, { ...after, notes: { index: 'timed out', file: 'timed out', config: '?' } })).toEqual([])
 })

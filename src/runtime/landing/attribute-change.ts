@@ -27,6 +27,9 @@ export interface PartChange {
   name: string
   /** What happened to it. */
   how: 'added' | 'changed' | 'removed'
+  /** Digests; null = there was none. */
+  before: string | null
+  after: string | null
 }
 
 const words = (text: string): Set<string> => new Set(text.split(/\s+/))
@@ -140,7 +143,7 @@ export const compareParts = (before: CheckoutState, after: CheckoutState): PartC
         .filter((name) => old[name] !== now[name])
         .map((name): PartChange => {
           const how = old[name] === undefined ? 'added' : now[name] === undefined ? 'removed' : 'changed'
-          return { part, name, how }
+          return { part, name, how, before: old[name] ?? null, after: now[name] ?? null }
         })
     })
 

@@ -1,16 +1,17 @@
 /**
  * Sees what agents do to the owner's repository and checkout: both are read before an agent starts and compared after it ended. Goal
  * branches are guarded in ref-guard.ts. The branch that the goal lands on is restored where an agent provably moved it; anything else
- * is reported with its evidence and stays, because it may be the owner's.
+ * is reported with its evidence and stays, because it may be the owner's, who is asked where it matters (checkout-question.ts).
  */
 import type { Goal } from '../../domain/goal.ts'
 import { isSandboxed } from '../../domain/run.ts'
-import { appendEvent, countOfDay } from '../../store/event.ts'
+import type { Queryable } from '../../store/db.ts'
+import { appendEvent, countOfDay, isCheckoutTold } from '../../store/event.ts'
 import { listGoals } from '../../store/goal.ts'
 import { runsSince } from '../../store/run.ts'
 import type { RefChange } from '../../workspace/refs.ts'
-import { checkoutBefore, readNow, storeCheckout, type CheckoutBefore } from '../agent/checkout-before.ts'
-import { goalRef, runPaths } from '../core/context.ts'
+import { checkoutBefore, heldCopies, readNow, storeCheckout, type CheckoutBefore } from '../agent/checkout-before.ts'
+import { goalRef, runPaths, type Context } from '../core/context.ts'
 import type { RunContext } from '../core/run-context.ts'
 import {
   attributePart,
@@ -22,9 +23,18 @@ import {
   type CheckoutEvidence,
   type PartChange,
 } from './attribute-change.ts'
+import {
+  askAboutCheckout,
+  isStillPrepared,
+  prepareQuestion,
+  undecided,
+  type UnknownChange,
+} from './checkout-question.ts'
 
 /** How many changes an event lists. All of them are judged and, where that is due, restored. */
 const shown = 20
+/** How many reasons a question quotes. */
+const mostReasons = 3
 /** How many reflog entries of a branch are read. */
 const longestLog = 200
 /** Of more refs only this many are judged by their logs, those that goals land on first; the others are reported as they are. */
@@ -199,8 +209,8 @@ interface CheckoutFinding extends Attribution {
   part: PartChange['part'] | 'ref'
   name: string
   how: 'added' | 'changed' | 'removed'
-  before?: string | null
-  after?: string | null
+  before: string | null
+  after: string | null
   /** It decides which programs git starts in the checkout. */
   dangerous: boolean
 }
@@ -224,37 +234,84 @@ const ofRef = ({ ref, before, after, by, run, why }: RefFinding): CheckoutFindin
 const weight = ({ by, dangerous }: CheckoutFinding): number => (dangerous ? 0 : 2) + (by === 'agent' ? 0 : 1)
 
 /** Runs that are alive at the same time see the same change; it is told once. */
-const isToldAlready = async (runContext: RunContext, found: readonly CheckoutFinding[]): Promise<boolean> => {
-  const { last } = await countOfDay(runContext.context.db, 'checkout.changed')
+const isToldAlready = async (tx: Queryable, found: readonly CheckoutFinding[]): Promise<boolean> => {
+  const { last } = await countOfDay(tx, 'checkout.changed')
   const told = (last?.changes ?? []) as CheckoutFinding[]
   const keyOf = ({ part, name, how, after }: CheckoutFinding): string => JSON.stringify([part, name, how, after])
   const known = new Set(told.map(keyOf))
   return found.every((change) => change.part !== 'file' && change.part !== 'index' && known.has(keyOf(change)))
 }
 
-const tell = async (
-  runContext: RunContext,
-  { refs, changes, notes }: { refs: readonly RefFinding[]; changes: CheckoutFinding[]; notes: readonly string[] },
-): Promise<void> => {
-  const { context, goal, task, run } = runContext
+/** Values of the configuration may be logins, and a digest of a short one can be guessed: events leave the store. */
+const shownChange = ({ before, after, ...change }: CheckoutFinding) =>
+  change.part === 'ref' ? { ...change, before, after } : change
+
+interface Found {
+  refs: readonly RefFinding[]
+  changes: readonly CheckoutFinding[]
+  notes: readonly string[]
+}
+
+const tell = async (runContext: RunContext, tx: Queryable, { refs, changes, notes }: Found, since: string) => {
+  const { goal, task, run } = runContext
   const about = { goalId: goal.id, taskId: task.id, runId: run.id }
   const loud = refs.filter(({ by, alike }) => by === 'agent' || !alike)
   if (loud.length > 0) {
     const listed = loud.slice(0, shown)
-    await appendEvent(context.db, {
-      type: 'ref.moved',
-      ...about,
-      payload: { refs: listed, more: loud.length - listed.length },
-    })
+    const payload = { refs: listed, more: loud.length - listed.length, since }
+    await appendEvent(tx, { type: 'ref.moved', ...about, payload })
   }
   const quiet = refs.filter(({ by, alike }) => by === 'unknown' && alike).map(ofRef)
   const found = [...quiet, ...changes].sort((a, b) => weight(a) - weight(b))
-  if (found.length === 0 || (await isToldAlready(runContext, found))) return
-  await appendEvent(context.db, {
+  if (found.length === 0 || (await isToldAlready(tx, found))) return
+  await appendEvent(tx, {
     type: 'checkout.changed',
     ...about,
-    payload: { changes: found.slice(0, shown), more: Math.max(0, found.length - shown), notes },
+    payload: {
+      changes: found.slice(0, shown).map(shownChange),
+      ...{ more: Math.max(0, found.length - shown), notes, since },
+    },
   })
+}
+
+const unknownIn = ({ goal }: RunContext, { refs, changes }: Found): (UnknownChange & { why: string })[] => {
+  // In direct mode the agent works on the branch that is checked out.
+  const moved = goal.repoMode === 'direct' ? [] : refs.filter(({ by, restored }) => by === 'unknown' && !restored)
+  return [
+    ...moved.map((change) => ({ ...ofRef(change), alike: change.alike })),
+    ...changes.filter(({ by }) => by === 'unknown').map((change) => ({ ...change, alike: true })),
+  ].sort((a, b) => Number(b.dangerous) - Number(a.dangerous))
+}
+
+/** Reported and asked in one transaction: an engine that is killed before it does both again, one that is killed after it neither. */
+const report = async (runContext: RunContext, found: Found, before: CheckoutBefore): Promise<void> => {
+  const unknown = unknownIn(runContext, found)
+  const why = [...new Set(unknown.map((change) => change.why))].slice(0, mostReasons)
+  const asked = { found: unknown, why, since: new Date(before.at), held: heldCopies(runContext.paths) }
+  for (let isDone = false; !isDone;) {
+    const prepared = await prepareQuestion(runContext, asked)
+    isDone = await runContext.context.db.transaction(async (tx) => {
+      if (await isCheckoutTold(tx, runContext.run, before.at)) return true
+      if (prepared !== undefined && !(await isStillPrepared(runContext, tx, prepared))) return false
+      await tell(runContext, tx, found, before.at)
+      if (prepared !== undefined) await askAboutCheckout(runContext, tx, prepared)
+      return true
+    })
+  }
+}
+
+const changesSince = async (context: Context, before: CheckoutBefore, after: CheckoutBefore) => {
+  const since = new Date(before.at)
+  const [refs, parts] = [
+    context.ports.git.compareRefs(before.refs, after.refs),
+    compareParts(before.checkout, after.checkout),
+  ]
+  if (refs.length === 0 && parts.length === 0) return { refs, parts }
+  const asRef = ({ ref, ...moved }: RefChange) => ({ part: 'ref' as const, name: ref, ...moved })
+  return {
+    refs: await undecided(context, since, { changes: refs, as: asRef }),
+    parts: await undecided(context, since, { changes: parts, as: (part) => part }),
+  }
 }
 
 /** Runs after the agent ended: restores what may be restored, then reports what changed. */
@@ -263,18 +320,19 @@ export const reportCheckoutChanges = async (runContext: RunContext): Promise<voi
   const before = checkoutBefore(runContext)
   if (before === undefined) return
   const after = await readNow(runContext)
-  const changed = context.ports.git.compareRefs(before.refs, after.refs)
-  const parts = compareParts(before.checkout, after.checkout)
-  const files = parts.filter(({ part }) => part === 'file').map(({ name }) => name)
+  context.at('checkout-read')
+  const changed = await changesSince(context, before, after)
+  const files = changed.parts.filter(({ part }) => part === 'file').map(({ name }) => name)
   runContext.strayFiles = [...new Set([...(runContext.strayFiles ?? []), ...files])]
   const unread = Object.values(after.checkout.notes)
   if (unread.length > 0) context.log.warn({ run: runContext.run.id, unread }, 'a part of the checkout was not compared')
-  if (changed.length === 0 && parts.length === 0) return storeCheckout(runContext, after)
+  if (changed.refs.length === 0 && changed.parts.length === 0) return storeCheckout(runContext, after)
   const goals = await listGoals(context.db)
   const { incomplete, ...evidence } = await evidenceSince(runContext, before.at)
-  const refs = await judgeRefs(runContext, changed, { goals, evidence })
-  const notes = [...incomplete, ...unread]
-  await tell(runContext, { refs, changes: judgeParts(runContext, parts, evidence), notes })
+  const refs = await judgeRefs(runContext, changed.refs, { goals, evidence })
+  const changes = judgeParts(runContext, changed.parts, evidence)
+  await report(runContext, { refs, changes, notes: [...incomplete, ...unread] }, before)
+  context.at('checkout-reported')
   // Remembered as the new state, so that a relaunch or a restart does not report it again.
-  storeCheckout(runContext, refs.some(({ restored }) => restored) ? await readNow(runContext) : after)
+  await storeCheckout(runContext, refs.some(({ restored }) => restored) ? await readNow(runContext) : after)
 }

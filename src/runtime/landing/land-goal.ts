@@ -15,6 +15,7 @@ import { isOutage, isRefusal } from '../core/remote-link.ts'
 import { refuseLanding } from './refused-landing.ts'
 import { targetCheckOf } from './target-check.ts'
 import { acceptedFailuresText, autoLandBlocker } from './accepted-failures.ts'
+import { holdsTakenOff, refusalInQuestion } from './checkout-question.ts'
 import { fastForwardTarget, isOnTarget, remoteTargetTip } from './remote-target.ts'
 
 /** If the target moves again after each of this many rebases, the goal stays ready and a person lands it. */
@@ -133,7 +134,10 @@ const landGoal = async (context: Context, goal: Ready, poll: TargetPoll, tipOf: 
     return
   }
   if (!isToLand(goal)) return
-  if (goal.landing.unverified) return reopen(context, goal)
+  const inQuestion = await refusalInQuestion(context, goal.targetBranch, { ordered: goal.landing.asked })
+  if (inQuestion !== undefined) return refuseLanding(context, goal, inQuestion)
+  if (goal.landing.unverified || (await holdsTakenOff(context, goal, await tipOf(goal.targetBranch))))
+    return reopen(context, goal)
   const held = goal.landing.asked ? undefined : await autoLandBlocker(context, goal)
   if (held !== undefined) return holdBack(context, goal, { held, tip: await targetTip(context, goal, tipOf) })
   const moved =
@@ -208,6 +212,7 @@ const newerTip = async (
   const tip = await targetTip(context, goal, tipOf)
   if (tip === null || tip === goal.baseCommit || poll.tipWithinHead === `${tip} ${goal.headCommit}`) return undefined
   if (!(await context.ports.git.isBelow(context.repository, tip, goal.headCommit))) return tip
+  if (await holdsTakenOff(context, goal, tip)) return tip
   poll.tipWithinHead = `${tip} ${goal.headCommit}`
   return undefined
 }
@@ -225,7 +230,9 @@ export const followTarget = async (
   if (!hasTarget(goal) || goal.repoMode === 'direct' || goal.landing.outdated || goal.landing.refused !== null) return
   if (!isAboutToStart(tasks)) return
   const tip = await unlessUnreachable(() => newerTip(context, goal, given.poll, given.tipOf))
-  if (tip === undefined) return
+  // Work that began on the commit in question would have to be done again without it.
+  if (tip === undefined || (await refusalInQuestion(context, goal.targetBranch, { ordered: false })) !== undefined)
+    return
   await context.db.transaction(async (tx) => {
     await progressGoal(tx, goal.id, { landing: { outdated: true } })
     const reason = `${goal.targetBranch} has moved on: the next task starts from there`

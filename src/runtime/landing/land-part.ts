@@ -8,6 +8,7 @@ import { mustSucceed } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
 import { moveGoal, progressGoal } from '../../store/goal.ts'
 import type { Context } from '../core/context.ts'
+import { holdsTakenOff, refusalInQuestion } from './checkout-question.ts'
 import { hasTarget, targetTip, tryForward, unlessUnreachable, type ReadTip, type Ready } from './land-goal.ts'
 import { refusalText } from './refused-landing.ts'
 import { fastForwardTarget } from './remote-target.ts'
@@ -74,6 +75,8 @@ const landPart = async (context: Context, goal: Ready, tasks: readonly Task[], t
     if (goal.landing.refused !== null) await progressGoal(context.db, goal.id, { landing: { part: false } })
     return
   }
+  const inQuestion = await refusalInQuestion(context, goal.targetBranch, { ordered: true })
+  if (inQuestion !== undefined) return refusePart(context, goal, inQuestion)
   const tip = await targetTip(context, goal, tipOf)
   if (tip === null) {
     const detail = `the branch ${goal.targetBranch} does not exist any more`
@@ -81,7 +84,7 @@ const landPart = async (context: Context, goal: Ready, tasks: readonly Task[], t
   }
   const place = await isLandedOrAhead(context, goal, tip)
   if (place === 'landed') return landed(context, goal, tasks)
-  if (place === 'diverged') return outdate(context, goal, tasks)
+  if (place === 'diverged' || (await holdsTakenOff(context, goal, tip))) return outdate(context, goal, tasks)
   const moved =
     goal.repoMode === 'remote'
       ? await fastForwardTarget(context, goal)

@@ -29,6 +29,7 @@ const remedy: Record<string, string> = {
   'untracked-in-the-way': 'move or remove these files',
   'branch-missing': 'create the branch again',
   conflict: 'resolve the conflict by hand',
+  'in-question': 'answer the question',
   outrun: 'wait for the pushes to it to stop',
   refused: 'allow this push on the remote',
   checks: 'fix that',

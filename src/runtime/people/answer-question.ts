@@ -25,6 +25,7 @@ import { approveAlways } from './approve-always.ts'
 import { approveTask, askReviewerAgain, rejectTask } from './approve.ts'
 import { takeOverTask } from './take-over-task.ts'
 import { editBeforeRetry } from './edit-task.ts'
+import { answerAboutCheckout } from './answer-checkout.ts'
 import { leavePathsOut } from './leave-out.ts'
 import { grantInAnswer } from './path-grants.ts'
 import { replyToAgent } from './reply-to-agent.ts'
@@ -308,6 +309,9 @@ const carryOut = async (
     case 'take_over':
       await takeOverTask(context, question.taskId ?? '', { by })
       return undefined
+    case 'keep':
+    case 'restore':
+      return answerAboutCheckout(context, question, choice)
     case 'approve':
     case 'reject':
     case 'ask_again':

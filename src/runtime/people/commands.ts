@@ -2,7 +2,7 @@
  * The commands of a person: pause, resume, retry, cancel. Every change goes through the flow tables, so a command that comes
  * too late is an error and changes nothing.
  */
-import { offersChoice, type ChoiceKind } from '../../domain/escalation.ts'
+import { isAboutGoal, offersChoice, type ChoiceKind } from '../../domain/escalation.ts'
 import { goalEnded, waitsForBranch, type BrokenBranch, type Goal } from '../../domain/goal.ts'
 import { waitsForAutoFix } from '../../domain/rework.ts'
 import { taskEnded, type Task } from '../../domain/task.ts'
@@ -65,7 +65,7 @@ const answer = async (tx: Queryable, taskId: string, choice: ChoiceKind): Promis
 
 /** Answers the questions about the goal as a whole. `resume` answers only those that offer it: not the one about cancelled tasks. */
 const answerGoal = async (tx: Queryable, goalId: string, choice: ChoiceKind): Promise<void> => {
-  const pending = (await listEscalations(tx, { goalId, pendingOnly: true })).filter(({ taskId }) => taskId === null)
+  const pending = (await listEscalations(tx, { goalId, pendingOnly: true })).filter(isAboutGoal)
   for (const entry of pending.filter((entry) => choice !== 'resume' || offersChoice(entry, choice))) {
     movedOrThrow(await answerEscalation(tx, entry, choice))
     // The person has removed the obstacle, so landing is tried again from the first attempt.

@@ -48,6 +48,12 @@ export const ownerEvents: EventTypes = {
       'the checkout of the user changed while an agent ran, in a way that may be the own work of the user; says by whom as far as it is known, and changes nothing',
     sentence: (p) => `your checkout changed while the agent ran: ${changesText(p)}`,
   },
+  'checkout.restored': {
+    meaning:
+      'a person had changes in the checkout restored of which it was not known who made them; says what stayed as it was',
+    sentence: (p) =>
+      `your checkout was restored as you answered${listText(p.left) === '' ? '' : `; not restored: ${listText(p.left)}`}`,
+  },
   'config.reloaded': {
     meaning:
       'a change of the configuration, the policy or the verify contract was taken over; with the old and the new values, without secrets',

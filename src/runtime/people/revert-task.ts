@@ -16,6 +16,7 @@ import type { Context } from '../core/context.ts'
 import { actorName } from '../core/person-text.ts'
 import { remoteLinkOf } from '../core/remote-link.ts'
 import { withoutSecrets } from '../core/without-secrets.ts'
+import { refusalInQuestion } from '../landing/checkout-question.ts'
 import { remoteTargetTip, targetRef } from '../landing/remote-target.ts'
 import { targetCheckOf } from '../landing/target-check.ts'
 import { goalNamed, taskNamed } from './commands.ts'
@@ -134,6 +135,9 @@ const remedies: Partial<Record<Extract<FastForward, { ok: false }>['reason'], st
 
 const publish = async (context: Context, { goal, tip }: Landed, commit: string): Promise<void> => {
   const { git } = context.ports
+  const inQuestion = await refusalInQuestion(context, goal.targetBranch, { ordered: true })
+  if (inQuestion !== undefined)
+    throw illegal(`${goal.targetBranch} was not changed: ${inQuestion.detail}; answer it first`)
   await git.bringObjects(context.repository, context.shadow, { from: tip, to: commit })
   if (goal.repoMode === 'remote') {
     const pushed = await remoteLinkOf(context).push([{ ref: targetRef(goal), to: commit, expected: tip }])

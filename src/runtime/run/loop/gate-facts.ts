@@ -5,6 +5,7 @@ import type { LoopState } from '../../../domain/loop.ts'
 import type { GateFacts } from '../../../recovery/loop/iteration.ts'
 import { boxesIn } from '../../../recovery/loop/open-boxes.ts'
 import { readReview, type NamedFile, type Review } from '../../../recovery/loop/review.ts'
+import { isAboutGoal } from '../../../domain/escalation.ts'
 import { listEscalations } from '../../../store/escalation.ts'
 import { readLaunch } from '../../agent/denials.ts'
 import { keptPlan, keptReport } from '../../agent/turn-reports.ts'
@@ -56,8 +57,8 @@ const checklistOf = async (runContext: RunContext, tree: string): Promise<Pick<G
 }
 
 const openQuestions = async ({ context, run }: RunContext): Promise<string[]> =>
-  (await listEscalations(context.db, { goalId: run.goalId, pendingOnly: true })).flatMap(({ taskId, question }) =>
-    taskId === null || taskId === run.taskId ? [question] : [],
+  (await listEscalations(context.db, { goalId: run.goalId, pendingOnly: true })).flatMap((asked) =>
+    isAboutGoal(asked) || asked.taskId === run.taskId ? [asked.question] : [],
   )
 
 export const gateFacts = async (runContext: RunContext, { tests }: LoopState, tree: string): Promise<GateFacts> => {
