@@ -116,6 +116,7 @@ const behaviours: Record<string, { driver?: string; arguments: string[] }> = {
   hold: { arguments: ['hold', '--', '{root}/release'] },
   grant: { driver: 'claude', arguments: ['denied', '--', '{outside}', '{root}/release'] },
   stubborn: { arguments: ['stubborn'] },
+  sneak: { arguments: ['sneak', '--', '{root}/repo'] },
 }
 
 const configOf = (world: Pick<World, 'root' | 'ledger' | 'outside'>, options: WorldOptions): unknown => {
