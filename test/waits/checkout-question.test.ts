@@ -216,3 +216,21 @@ test('edits, new branches and a switch of the owner are told, and no question', 
   expect(await scene.questions()).toEqual([])
   expect((await scene.events(goal, 'checkout.changed')).length).toBe(1)
 })
+
+test('the notes of a run go when no run that was alive with it is left', async () => {
+  await open({ first: `execFileSync('git', ['-C', 'TOP/repo', 'status'])`, long: waits })
+  writeFileSync(join(scene.root, 'check.js'), `${file('check.js')}// mine`)
+  const notes = (): string[] =>
+    readdirSync(join(scene.top, 'home'), { recursive: true, encoding: 'utf8' })
+      .flatMap((path) => /runs\/([^/]+)\/(?:git-trace|checkout)$/.exec(path)?.[1] ?? [])
+      .toSorted((a, b) => (a < b ? -1 : 1))
+  const long = await scene.goal([{ harness: 'long' }])
+  await scene.waitFor('the agent works', async () => existsSync(join(scene.top, 'working')) || undefined)
+  const [ended] = await scene.runs(await run('first'))
+  const [alive] = await scene.runs(long)
+  const both = [ended?.id ?? '', alive?.id ?? ''].toSorted((a, b) => (a < b ? -1 : 1)).flatMap((id) => [id, id])
+  expect(notes()).toEqual(both)
+  writeFileSync(join(scene.top, 'go'), '')
+  await scene.until(long, 'ready')
+  await scene.waitFor('the notes are gone', async () => notes().length === 0 || undefined)
+})

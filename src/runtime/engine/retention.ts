@@ -1,8 +1,8 @@
 /**
  * Removes what retention no longer needs: installed packages when their run has ended; workspaces when the run's work
  * is merged, or after 14 days; snapshots after 14 days; results of checks after 14 days, or when they take too much
- * space; the ref of a run on a git remote together with its workspace; a published ref in the repository when its
- * merge has ended. Artifacts of runs that are still needed are never removed.
+ * space; what runs noted about the owner's checkout (drop-run-notes.ts); the ref of a run on a git remote together with
+ * its workspace; a published ref in the repository when its merge has ended. Artifacts of runs that are still needed are never removed.
  */
 import { join } from 'node:path'
 import { messageOf } from '../../errors.ts'
@@ -12,6 +12,7 @@ import { getRun } from '../../store/run.ts'
 import { listLiveGoals } from '../../store/goal.ts'
 import { takenOverFolders } from '../../store/take-over.ts'
 import { getTask } from '../../store/task.ts'
+import { dropDecidedCopies, dropRunNotes } from './drop-run-notes.ts'
 import { dropCachedChecks, cacheLimitReason } from '../checks/limit-check-cache.ts'
 import { fillPackagePool } from '../checks/fill-package-pool.ts'
 import { checkCaches, runPaths, type Context } from '../core/context.ts'
@@ -76,7 +77,7 @@ const runIds = (context: Context): string[] => {
  * In the background: returns the ports of an ended run and removes its packages. A failure is logged, and the next
  * start tries again.
  */
-export const releaseRun = async (context: Context, runId: string): Promise<void> => {
+const release = async (context: Context, runId: string): Promise<void> => {
   try {
     if (context.stopping.aborted || context.ports.files.existsSync(removedFile(context, runId))) return
     if ((await getRun(context.db, runId))?.state !== 'running') {
@@ -93,6 +94,19 @@ export const releaseRun = async (context: Context, runId: string): Promise<void>
   } catch (error) {
     context.log.warn({ run: runId, error: messageOf(error) }, 'the packages of a run could not be removed')
   }
+}
+
+const dropNotes = async (context: Context): Promise<void> => {
+  try {
+    if (!context.stopping.aborted) await dropRunNotes(context, runIds(context))
+  } catch (error) {
+    context.log.warn({ error: messageOf(error) }, 'what runs noted about the checkout could not be removed')
+  }
+}
+
+export const releaseRun = async (context: Context, runId: string): Promise<void> => {
+  await release(context, runId)
+  await dropNotes(context)
 }
 
 /**
@@ -113,7 +127,8 @@ const boundCaches = async (context: Context): Promise<void> => {
 
 /** Removes what an engine that was killed left behind, and what has grown since the last start. */
 export const releaseEndedRuns = async (context: Context): Promise<void> => {
-  for (const runId of runIds(context)) await releaseRun(context, runId)
+  for (const runId of runIds(context)) await release(context, runId)
+  await dropNotes(context)
   await boundCaches(context)
   await fillPackagePool(context)
 }
@@ -192,6 +207,10 @@ const cleanChecks = async (context: Context, dryRun: boolean): Promise<RemovedAr
 export const removeExpired = async (context: Context, dryRun: boolean): Promise<RemovedArtifact[]> => {
   const { git } = context.ports
   const removed: RemovedArtifact[] = []
+  if (!dryRun) {
+    await dropRunNotes(context, runIds(context))
+    await dropDecidedCopies(context, new Date(context.clock.now().getTime() - retentionMs))
+  }
   for (const runId of runIds(context)) {
     const cleaned = await cleanRun(context, runId, dryRun)
     if (cleaned !== undefined) removed.push(cleaned)
