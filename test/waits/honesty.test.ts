@@ -25,6 +25,12 @@ const files = {
   'flaky.js': `const fs = require('node:fs')
 if (!fs.existsSync('TOP/flaked')) { fs.writeFileSync('TOP/flaked', ''); console.log('not ok 1 - sometimes'); process.exit(1) }
 console.log('ok 1 - sometimes')`,
+  // Fails once: when it first finds another text in the file.
+  'elsewhere.js': `const fs = require('node:fs')
+const { argv: [, , path, text] } = process
+const isWork = fs.existsSync(path) && fs.readFileSync(path, 'utf8').endsWith(text)
+if (!isWork && !fs.existsSync('TOP/failed-' + path)) { fs.writeFileSync('TOP/failed-' + path, ''); console.log('not ok 1 - sometimes'); process.exit(1) }
+console.log('ok 1 - sometimes')`,
 }
 
 interface Case {
@@ -45,6 +51,7 @@ const cases: Case[] = [
     commands: ['node --test known.test.js', 'node check.js'],
   },
   { name: 'flaky', program: writes('made.txt', 'made'), commands: ['node flaky.js'] },
+  { name: 'vouched', program: writes('made.js', 'exports.made = 1'), commands: ['node elsewhere.js made.js 1'] },
   {
     name: 'broken',
     program: writes('solid.test.js', testFile(['adds', false], ['subtracts', true])),
@@ -158,6 +165,10 @@ describe('does not block and is listed', () => {
     expect(await verdictOf('flaky')).toMatchObject({ checks: [{ exitCode: 1, excused: { because: 'flaky' } }] })
     const events = await scene.events(goalOf('flaky'), 'verify.flaky')
     expect(events.map(({ payload }) => [payload['failing'], payload['blocks']])).toEqual([[['sometimes'], false]])
+  })
+  test('a check that fails at random where the work is broken on purpose, which proves nothing', async () => {
+    await isDone('vouched')
+    expect((await verdictOf('vouched'))?.proof).toMatchObject({ kind: 'unnoticed', files: ['made.js'] })
   })
   test('a runner that finds no test now or before, where another check passes', async () => {
     await isDone('empty-beside')

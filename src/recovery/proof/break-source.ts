@@ -6,7 +6,8 @@
 /** `late`: at the end of the file, so that a file which ends the program before that is not reached. `early`: at its beginning. */
 export type BreakAt = 'late' | 'early'
 
-const said = 'unstuck: this file was broken on purpose'
+/** What a broken file reports where its language can report something. */
+export const brokenMessage = 'unstuck: this file was broken on purpose'
 
 interface Breaker {
   file: RegExp
@@ -28,29 +29,29 @@ const before =
     return `${head}${line}\n${text.slice(head.length)}`
   }
 
-const javascript = `if (Date.now() > 0) throw new Error('${said}')`
-const python = `raise RuntimeError('${said}')`
+const javascript = `if (Date.now() > 0) throw new Error('${brokenMessage}')`
+const python = `raise RuntimeError('${brokenMessage}')`
 const pythonHead = /^(?:(?:#[^\n]*)?\n)*(?:from __future__[^\n]*\n)*/
 
 /** In the body of the first class, where a static initialiser may stand. */
 const inClass = (text: string): string => {
   const open = /\b(?:class|record)\s+\w+[^{;]*\{/.exec(text)
-  if (open === null) return after(said)(text)
+  if (open === null) return after(brokenMessage)(text)
   const at = open.index + open[0].length
-  return `${text.slice(0, at)} static { if (System.nanoTime() != 0L) throw new IllegalStateException("${said}"); } ${text.slice(at)}`
+  return `${text.slice(0, at)} static { if (System.nanoTime() != 0L) throw new IllegalStateException("${brokenMessage}"); } ${text.slice(at)}`
 }
 
 const breakers: readonly Breaker[] = [
   { file: /(?<!\.d)\.[cm]?[jt]sx?$/, late: after(`;${javascript}`), early: before(javascript) },
   { file: /\.pyw?$/, late: after(python), early: before(python, pythonHead) },
-  { file: /\.go$/, late: after(`\nfunc init() { panic("${said}") }`) },
-  { file: /\.rs$/, late: after(`compile_error!("${said}");`) },
+  { file: /\.go$/, late: after(`\nfunc init() { panic("${brokenMessage}") }`) },
+  { file: /\.rs$/, late: after(`compile_error!("${brokenMessage}");`) },
   { file: /\.java$/, late: inClass },
-  { file: /\.rb$/, late: after(`raise '${said}'`), early: before(`raise '${said}'`) },
-  { file: /\.php$/, late: (text) => text.replace('<?php', `<?php throw new \\Exception('${said}');`) },
+  { file: /\.rb$/, late: after(`raise '${brokenMessage}'`), early: before(`raise '${brokenMessage}'`) },
+  { file: /\.php$/, late: (text) => text.replace('<?php', `<?php throw new \\Exception('${brokenMessage}');`) },
   { file: /\.(?:sh|bash|zsh|bats)$/, late: before('exit 97') },
-  { file: /\.p[lm]$/, late: before(`die '${said}';`) },
-  { file: /\.exs?$/, late: after(`raise "${said}"`) },
+  { file: /\.p[lm]$/, late: before(`die '${brokenMessage}';`) },
+  { file: /\.exs?$/, late: after(`raise "${brokenMessage}"`) },
   {
     file: /\.(?:c|cc|cpp|cxx|m|mm)$/,
     late: after('__attribute__((constructor)) static void unstuck_broken(void) { __builtin_trap(); }'),
@@ -58,7 +59,7 @@ const breakers: readonly Breaker[] = [
   // No initialiser runs in these, so a form that does not compile is all there is.
   {
     file: /\.(?:kts?|scala|groovy|cs|fs|swift|hs|ml|elm|dart|zig|nim|lua|jl|r|clj|erl|vue|svelte|astro|h|hh|hpp)$/i,
-    late: after(`<<< ${said}`),
+    late: after(`<<< ${brokenMessage}`),
   },
 ]
 

@@ -31,6 +31,8 @@ export interface CounterfactualResult {
   named: boolean
   /** A failing test used a name that does not exist any more. */
   nameGone?: boolean
+  /** The output shows that a file which was broken on purpose was loaded. */
+  loadedBroken?: boolean
   /** Absent where no runner counted. */
   count?: TestCount
   /** Why it is unknown. */

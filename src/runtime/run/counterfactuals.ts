@@ -5,7 +5,8 @@
 import { join } from 'node:path'
 import { AppError, messageOf } from '../../errors.ts'
 import { isEvidence, type CheckResult } from '../../domain/run.ts'
-import { brokenText, type BreakAt } from '../../recovery/proof/break-source.ts'
+import { brokenMessage, brokenText, type BreakAt } from '../../recovery/proof/break-source.ts'
+import { confirmed, isCertain, type InstrumentText } from '../../recovery/proof/confirmed.ts'
 import type { Counterfactual, CounterfactualResult } from '../../recovery/proof/next-proof.ts'
 import { totalCount } from '../../recovery/proof/test-count.ts'
 import type { Split } from '../../recovery/proof/split.ts'
@@ -61,9 +62,11 @@ const resultOf = ({ results, failed, output }: CheckReport, accuses: boolean): C
     return { state: 'red', command, failing: [`it runs no test (${failed.ranNothing})`], named: false, ...count }
   const set = failingSetOf(output)
   if (!accuses && machine.has(set.label)) return unknown(`the machine failed ${command} (${set.evidence})`)
+  const text = `${output.stdout}${output.stderr}`
   return {
     ...{ state: 'red', command, failing: failingNames(set), named: set.tests !== null },
-    ...(gone.test(`${output.stdout}${output.stderr}`) ? { nameGone: true as const } : {}),
+    ...(gone.test(text) ? { nameGone: true } : {}),
+    ...(text.includes(brokenMessage) ? { loadedBroken: true } : {}),
     ...count,
   }
 }
@@ -136,7 +139,21 @@ const filesToBreak = (
   return { broken: counterfactual.startsWith('broken product') ? product : [], place: 'late' }
 }
 
-/** Red runs that would be held against the work run once more: a flaky test must not accuse it. */
+/** The instruments where only they are the work's, so that a test of theirs that fails may be new. */
+const instrumentTexts = (
+  { context }: RunContext,
+  { found, split }: CounterfactualWork,
+  counterfactual: Counterfactual,
+): Promise<InstrumentText[]> => {
+  const textAt = (treeish: string, path: string): Promise<string | undefined> =>
+    context.ports.git.textAt(context.shadow, treeish, path)
+  const paths = counterfactual === 'old subject' ? split.instruments : []
+  return Promise.all(
+    paths.map(async (path) => ({ before: await textAt(found.base, path), after: await textAt(found.tree, path) })),
+  )
+}
+
+/** Where a failure is held against the work, one of the machine counts as well. */
 const accusing: readonly Counterfactual[] = ['old instruments']
 
 export const openCounterfactuals = (
@@ -177,11 +194,18 @@ export const openCounterfactuals = (
     const isAccusing = accusing.includes(counterfactual)
     try {
       const tree = await treeOfCounterfactual(runContext, work, counterfactual)
-      if (!(await switchTo(runContext, tree))) return unknown('the files of the clone could not be switched')
-      await breakFiles(runContext, tree, filesToBreak(work, counterfactual))
-      const commands = work.results.map(({ command }) => command)
-      const result = await runOn(commands, isAccusing)
-      return result.state === 'red' && isAccusing ? await runOn(commands, isAccusing) : result
+      const once = async (): Promise<CounterfactualResult> => {
+        if (!(await switchTo(runContext, tree))) return unknown('the files of the clone could not be switched')
+        await breakFiles(runContext, tree, filesToBreak(work, counterfactual))
+        return runOn(
+          work.results.map(({ command }) => command),
+          isAccusing,
+        )
+      }
+      const result = await once()
+      if (result.state !== 'red' || isCertain(result, await instrumentTexts(runContext, work, counterfactual)))
+        return result
+      return confirmed(result, await once())
     } catch (error) {
       if (!(error instanceof AppError)) throw error
       // A check that could not be followed to its end may still run, and would change the files of the next run.
