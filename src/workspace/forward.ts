@@ -204,11 +204,16 @@ const forwardCheckout = async (repository: Repository, folder: string, move: Mov
   return refuse('moved', `${ref} was moved by another process`)
 }
 
-/** Fast-forwards a branch of the user to `to`, together with its checkout if it has one. `branch` null = HEAD is detached. */
-export const fastForward = async (
-  repository: Repository,
-  request: { branch: string | null; to: string },
-): Promise<FastForward> => {
+export interface ForwardRequest {
+  /** Null = HEAD is detached. */
+  branch: string | null
+  to: string
+  /** A commit that the branch must still have: without it, the commits up to it would return to the branch. */
+  base?: string | null
+}
+
+/** Fast-forwards a branch of the user to `to`, together with its checkout if it has one. */
+export const fastForward = async (repository: Repository, request: ForwardRequest): Promise<FastForward> => {
   const to = objectName(request.to)
   if (request.branch === null) return refuse('branch-missing', `${repository.root} is on no branch (HEAD is detached)`)
   const ref = refName(`refs/heads/${request.branch}`)
@@ -217,6 +222,9 @@ export const fastForward = async (
   if (await isAncestor(repository, to, from)) return { ok: true, from, to: from }
   if (!(await isAncestor(repository, from, to)))
     return refuse('diverged', `${request.branch} has commits that ${to} does not have`)
+  const base = request.base ?? undefined
+  if (base !== undefined && !(await isAncestor(repository, objectName(base), from)))
+    return refuse('diverged', `${request.branch} does not have ${base}, from which ${to} was made`)
   const folder = await checkoutOf(repository, ref)
   if (folder !== undefined) return forwardCheckout(repository, resolve(folder), { ref, from, to })
   const moved = await swapRef(repository, { ref, from, to, why: 'unstuck: fast-forward' })

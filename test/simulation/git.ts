@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto'
 import { AppError } from '../../src/errors.ts'
 import type { Git } from '../../src/runtime/core/ports.ts'
+import type { ForwardRequest } from '../../src/workspace/forward.ts'
 import type { FileChange, FastForward, Repository } from '../../src/workspace/repository-types.ts'
 import { traceVariables } from '../../src/workspace/git-trace.ts'
 import { compareRefs } from '../../src/workspace/refs.ts'
@@ -276,12 +277,14 @@ const landingCalls = (state: State) => {
       }
       return found
     },
-    fastForward: (_repository: Repository, request: { branch: string | null; to: string }): FastForward => {
+    fastForward: (_repository: Repository, request: ForwardRequest): FastForward => {
       const ref = `refs/heads/${request.branch ?? ''}`
       const from = readRef(ref)
       if (from === null) return { ok: false, reason: 'branch-missing', detail: `There is no branch ${ref}`, paths: [] }
       if (state.isAncestor(request.to, from)) return { ok: true, from, to: from }
-      if (!state.isAncestor(from, request.to)) return { ok: false, reason: 'diverged', detail: 'diverged', paths: [] }
+      const { to, base } = request
+      if (!state.isAncestor(from, to) || (typeof base === 'string' && !state.isAncestor(base, from)))
+        return { ok: false, reason: 'diverged', detail: 'diverged', paths: [] }
       const dirty = changesOf(state.treeOf(from), state.userFiles)
       if (dirty.length > 0)
         return { ok: false, reason: 'dirty', detail: 'uncommitted changes', paths: dirty.map(({ path }) => path) }

@@ -106,6 +106,27 @@ describe('four goals at once and a commit of the user', () => {
   })
 })
 
+describe('a commit that its owner takes back from the branch while the agent works', () => {
+  it.each([
+    ['the only task', 1],
+    ['the first of two tasks', 2],
+  ])('does not return with the work: %s', async (_what, count) => {
+    const scene = await open({ a: editor('a', 'list.txt', 1), b: editor('b', 'list.txt', 7) })
+    commitByHand(scene, 'taken-back.txt', 'a key')
+    const tasks = [{ harness: 'a' }, { harness: 'b', after: ['1'] }].slice(0, count)
+    const goal = await scene.goal(tasks, { autoMerge: true })
+    await begun(scene, 'a')
+    git(scene.root, 'reset', '-q', '--hard', 'HEAD~1')
+    const before = git(scene.root, 'rev-parse', 'HEAD')
+    letGo(scene)
+    await scene.until(goal, 'done', 'awaiting_human', 'failed')
+    expect((await goalOf(scene, goal)).state).toBe('done')
+    expect(git(scene.root, 'log', '--format=%H', 'main', '--', 'taken-back.txt')).toBe('')
+    expect(git(scene.root, 'rev-list', '--count', `${before}..main`)).toBe(String(count))
+    expect(on(scene, 'list.txt').split('\n')[1]).toBe('line 1 a')
+  })
+})
+
 /** The command line, beside the engine of the scene. */
 const cli = async (scene: Scene, ...args: string[]): Promise<{ code: number; output: string }> => {
   const { PATH, HOME, XDG_CACHE_HOME } = process.env

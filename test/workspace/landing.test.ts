@@ -329,6 +329,23 @@ test('diverged, missing and detached are values with a reason', async () => {
   expect(await forward(to)).toMatchObject({ ok: false, reason: 'diverged' })
 })
 
+test('a branch that was reset to before the base does not get the commits up to the base back', async () => {
+  scene = await setScene()
+  put(scene.root, { 'taken-back.txt': 'a key' })
+  commitAll(scene.root)
+  const base = user(scene.root, 'rev-parse', 'HEAD')
+  user(scene.root, 'checkout', '--quiet', '-b', 'goal')
+  put(scene.root, { 'b.txt': 'b' })
+  commitAll(scene.root)
+  const to = user(scene.root, 'rev-parse', 'HEAD')
+  user(scene.root, 'checkout', '--quiet', 'main')
+  user(scene.root, 'reset', '--quiet', '--hard', 'HEAD~1')
+  const request = { branch: 'main', to, base }
+  expect(await fastForward(scene.repository, request)).toMatchObject({ ok: false, reason: 'diverged' })
+  user(scene.root, 'reset', '--quiet', '--hard', base)
+  expect(await fastForward(scene.repository, request)).toMatchObject({ ok: true, to })
+})
+
 test('a branch that is checked out nowhere moves alone, one in a linked worktree moves there', async () => {
   scene = await setScene()
   const to = await published({ 'b.txt': 'b' })

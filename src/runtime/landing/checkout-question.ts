@@ -22,7 +22,6 @@ import {
   extendEscalation,
   lockCheckoutQuestions,
   openEscalation,
-  restoredCheckouts,
 } from '../../store/escalation.ts'
 import { keepChoice, restoreChoice } from '../core/choices.ts'
 import type { Context } from '../core/context.ts'
@@ -95,21 +94,6 @@ export const refusalInQuestion = async (
   if (found === undefined || (found.alike && !ordered)) return undefined
   const detail = `${branch} changed while agents ran, and it is not known by whom: unstuck answer ${found.id}`
   return { reason: 'in-question', detail, paths: [] }
-}
-
-/**
- * Whether the goal was built on a commit that the owner had taken off its target since: landed as it is, it would bring it back.
- */
-export const holdsTakenOff = async (context: Context, goal: Goal, tip: string | null): Promise<boolean> => {
-  const { ports, repository } = context
-  if (goal.repoMode !== 'local' || goal.headCommit === null || tip === null) return false
-  for (const question of await restoredCheckouts(context.db))
-    for (const { part, name, after } of changesIn(question, context)) {
-      if (part !== 'ref' || name !== `refs/heads/${goal.targetBranch}` || after === null) continue
-      const isOn = (head: string): Promise<boolean> => ports.git.isBelow(repository, after, head)
-      if ((await isOn(goal.headCommit)) && !(await isOn(tip))) return true
-    }
-  return false
 }
 
 export const heldFolder = ({ stateDir }: Pick<Context, 'stateDir'>, question: string): string =>

@@ -16,11 +16,11 @@ import { goalRef, type Context } from '../core/context.ts'
 import { remoteLinkOf } from '../core/remote-link.ts'
 import { handleMergeConflict } from './unmergeable-entry.ts'
 import { goalHead } from './merge-attempt.ts'
-import { holdsTakenOff } from './checkout-question.ts'
 import { restoreGoalBranch } from './ref-guard.ts'
 import { remoteMergeBase } from './remote-merge.ts'
 import { refuseLanding } from './refused-landing.ts'
 import { targetRef } from './remote-target.ts'
+import { addsOnlyGoal } from './target-tip.ts'
 
 /** An upper limit; no goal branch has as many commits. */
 const longestLine = 100_000
@@ -201,10 +201,7 @@ export const rebaseGoal = async (context: Context, goal: Goal): Promise<boolean>
     await refuseLanding(context, goal, { reason: 'branch-missing', detail, paths: [] })
     return false
   }
-  const { git } = context.ports
-  const isBehind =
-    (await git.isBelow(context.repository, observed.tip, goalHead(goal))) &&
-    !(await holdsTakenOff(context, goal, observed.tip))
+  const isBehind = await addsOnlyGoal(context, goal, observed.tip)
   const onto = isBehind ? (goal.baseCommit ?? observed.tip) : observed.tip
   // A push before a crash left the commit that replaying from the store's own head gives, so replay from there
   // first.

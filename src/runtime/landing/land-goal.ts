@@ -15,8 +15,9 @@ import { isOutage, isRefusal } from '../core/remote-link.ts'
 import { refuseLanding } from './refused-landing.ts'
 import { targetCheckOf } from './target-check.ts'
 import { acceptedFailuresText, autoLandBlocker } from './accepted-failures.ts'
-import { holdsTakenOff, refusalInQuestion } from './checkout-question.ts'
+import { refusalInQuestion } from './checkout-question.ts'
 import { fastForwardTarget, isOnTarget, remoteTargetTip } from './remote-target.ts'
+import { addsOnlyGoal } from './target-tip.ts'
 
 /** If the target moves again after each of this many rebases, the goal stays ready and a person lands it. */
 const outrunLimit = 5
@@ -73,11 +74,12 @@ const isLanded = async (context: Context, goal: Ready, poll: TargetPoll, tipOf: 
  * Turns a git failure into a refusal with its text. Thrown, it would end the pass for every other goal and reach no
  * person.
  */
-export const tryForward = async (context: Context, branch: string, to: string): Promise<FastForward> => {
+export const tryForward = async (context: Context, goal: Ready): Promise<FastForward> => {
+  const { targetBranch: branch, headCommit: to, baseCommit: base } = goal
   // Outside the try: losing the leadership is no refusal of git, and must end the pass.
   await confirmLeadership(context.db)
   try {
-    return await context.ports.git.fastForward(context.repository, { branch, to })
+    return await context.ports.git.fastForward(context.repository, { branch, to, base })
   } catch (error) {
     return { ok: false, reason: 'git-failed', detail: messageOf(error), paths: [] }
   }
@@ -94,7 +96,7 @@ const reopen = async (context: Context, goal: Ready): Promise<void> => {
     const detail = `${targetBranch} moved ${tries} times while the goal was rebased onto it`
     return refuseLanding(context, goal, { reason: 'outrun', detail, paths: [] })
   }
-  const reason = `${targetBranch} has moved on: the goal branch is rebased onto it and verified there`
+  const reason = `${targetBranch} has moved: the goal branch is rebased onto it and verified there`
   await context.db.transaction(async (tx) => {
     mustSucceed(await moveGoal(tx, goal, 'outdated', reason))
     await progressGoal(tx, goal.id, { landing: { outdated: true, tries: tries + 1, refused: null } })
@@ -115,8 +117,7 @@ const holdBack = async (
   goal: Ready,
   { held, tip }: { held: string; tip: string | null },
 ): Promise<void> => {
-  if (tip !== null && !(await context.ports.git.isBelow(context.repository, tip, goal.headCommit)))
-    return reopen(context, goal)
+  if (tip !== null && !(await addsOnlyGoal(context, goal, tip))) return reopen(context, goal)
   await refuseLanding(context, goal, { reason: 'still-failing', detail: held, paths: [] })
 }
 
@@ -136,14 +137,10 @@ const landGoal = async (context: Context, goal: Ready, poll: TargetPoll, tipOf: 
   if (!isToLand(goal)) return
   const inQuestion = await refusalInQuestion(context, goal.targetBranch, { ordered: goal.landing.asked })
   if (inQuestion !== undefined) return refuseLanding(context, goal, inQuestion)
-  if (goal.landing.unverified || (await holdsTakenOff(context, goal, await tipOf(goal.targetBranch))))
-    return reopen(context, goal)
+  if (goal.landing.unverified) return reopen(context, goal)
   const held = goal.landing.asked ? undefined : await autoLandBlocker(context, goal)
   if (held !== undefined) return holdBack(context, goal, { held, tip: await targetTip(context, goal, tipOf) })
-  const moved =
-    goal.repoMode === 'remote'
-      ? await fastForwardTarget(context, goal)
-      : await tryForward(context, goal.targetBranch, goal.headCommit)
+  const moved = goal.repoMode === 'remote' ? await fastForwardTarget(context, goal) : await tryForward(context, goal)
   context.at('goal-landed')
   if (moved.ok) await landed(`${goal.targetBranch} was fast-forwarded`, goal.headCommit)
   else if (moved.reason === 'diverged') await reopen(context, goal)
@@ -211,8 +208,7 @@ const newerTip = async (
   if (isRemote && !isPollDue(context, poll, goal)) return undefined
   const tip = await targetTip(context, goal, tipOf)
   if (tip === null || tip === goal.baseCommit || poll.tipWithinHead === `${tip} ${goal.headCommit}`) return undefined
-  if (!(await context.ports.git.isBelow(context.repository, tip, goal.headCommit))) return tip
-  if (await holdsTakenOff(context, goal, tip)) return tip
+  if (!(await addsOnlyGoal(context, goal, tip))) return tip
   poll.tipWithinHead = `${tip} ${goal.headCommit}`
   return undefined
 }
@@ -235,7 +231,7 @@ export const followTarget = async (
     return
   await context.db.transaction(async (tx) => {
     await progressGoal(tx, goal.id, { landing: { outdated: true } })
-    const reason = `${goal.targetBranch} has moved on: the next task starts from there`
+    const reason = `${goal.targetBranch} has moved: the next task starts from there`
     await appendEvent(tx, { type: 'goal.outdated', goalId: goal.id, payload: { reason, tip, base: goal.baseCommit } })
   })
   context.at('goal-outdated')

@@ -8,10 +8,11 @@ import { mustSucceed } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
 import { moveGoal, progressGoal } from '../../store/goal.ts'
 import type { Context } from '../core/context.ts'
-import { holdsTakenOff, refusalInQuestion } from './checkout-question.ts'
+import { refusalInQuestion } from './checkout-question.ts'
 import { hasTarget, targetTip, tryForward, unlessUnreachable, type ReadTip, type Ready } from './land-goal.ts'
 import { refusalText } from './refused-landing.ts'
 import { fastForwardTarget } from './remote-target.ts'
+import { addsOnlyGoal } from './target-tip.ts'
 
 /** The order is over: a person gives it again once the reason is gone. */
 const refusePart = (context: Context, goal: Ready, refused: LandingRefusal): Promise<void> =>
@@ -37,12 +38,12 @@ const landed = (context: Context, goal: Ready, tasks: readonly Task[]): Promise<
 const outdate = async (context: Context, goal: Ready, tasks: readonly Task[]): Promise<void> => {
   const isWorking = tasks.some(({ status }) => status === 'running' || status === 'blocked(awaiting_judge)')
   if (goal.state === 'paused') {
-    const detail = `${goal.targetBranch} has moved on, and a paused goal is not rebased`
+    const detail = `${goal.targetBranch} has moved, and a paused goal is not rebased`
     return refusePart(context, goal, { reason: 'paused', detail, paths: [] })
   }
   const reason = isWorking
-    ? `${goal.targetBranch} has moved on: what is done lands when the tasks that run now have ended`
-    : `${goal.targetBranch} has moved on: what is done is rebased onto it and verified there`
+    ? `${goal.targetBranch} has moved: what is done lands when the tasks that run now have ended`
+    : `${goal.targetBranch} has moved: what is done is rebased onto it and verified there`
   const payload = { reason, base: goal.baseCommit }
   if (isWorking) {
     if (goal.reason === reason) return
@@ -61,12 +62,12 @@ const outdate = async (context: Context, goal: Ready, tasks: readonly Task[]): P
 }
 
 const isLandedOrAhead = async (
-  { ports, repository }: Context,
+  context: Context,
   goal: Ready,
   tip: string,
 ): Promise<'landed' | 'ahead' | 'diverged'> => {
-  if (await ports.git.isBelow(repository, goal.headCommit, tip)) return 'landed'
-  return (await ports.git.isBelow(repository, tip, goal.headCommit)) ? 'ahead' : 'diverged'
+  if (await context.ports.git.isBelow(context.repository, goal.headCommit, tip)) return 'landed'
+  return (await addsOnlyGoal(context, goal, tip)) ? 'ahead' : 'diverged'
 }
 
 const landPart = async (context: Context, goal: Ready, tasks: readonly Task[], tipOf: ReadTip): Promise<void> => {
@@ -84,11 +85,8 @@ const landPart = async (context: Context, goal: Ready, tasks: readonly Task[], t
   }
   const place = await isLandedOrAhead(context, goal, tip)
   if (place === 'landed') return landed(context, goal, tasks)
-  if (place === 'diverged' || (await holdsTakenOff(context, goal, tip))) return outdate(context, goal, tasks)
-  const moved =
-    goal.repoMode === 'remote'
-      ? await fastForwardTarget(context, goal)
-      : await tryForward(context, goal.targetBranch, goal.headCommit)
+  if (place === 'diverged') return outdate(context, goal, tasks)
+  const moved = goal.repoMode === 'remote' ? await fastForwardTarget(context, goal) : await tryForward(context, goal)
   context.at('goal-landed')
   if (moved.ok) return landed(context, goal, tasks)
   // The target moved at this moment; the next pass starts from its new tip.

@@ -10,6 +10,7 @@ import { confirmLeadership } from '../../store/leader.ts'
 import type { FastForward } from '../../workspace/repository-types.ts'
 import { goalRef, type Context } from '../core/context.ts'
 import { remoteLinkOf } from '../core/remote-link.ts'
+import { addsOnlyGoal } from './target-tip.ts'
 
 export const targetRef = (goal: Goal): string => `refs/heads/${goal.targetBranch}`
 
@@ -36,8 +37,8 @@ export const fastForwardTarget = async (context: Context, goal: Goal): Promise<F
     paths: [],
   })
   if (from === undefined) return refuse('branch-missing', `there is no branch ${goal.targetBranch} on the remote`)
-  if (!(await context.ports.git.isBelow(context.repository, from, to)))
-    return refuse('diverged', `${goal.targetBranch} has commits that ${to} does not have`)
+  if (!(await addsOnlyGoal(context, goal, from)))
+    return refuse('diverged', `${goal.targetBranch} does not continue from the base of ${to}`)
   await confirmLeadership(context.db)
   if ((await getGoal(context.db, goal.id))?.version !== goal.version) throw new StaleError(`goal ${goal.id}`)
   context.at('goal-push')
