@@ -146,7 +146,7 @@ const topics: Record<EscalationKind, string> = {
   exhausted: 'nothing left to try',
   budget: 'limit reached',
   merge_conflict: 'merge conflict',
-  no_playbook: 'unknown failure',
+  no_playbook: 'no automatic recovery',
   recovery_approval_required: 'command to approve',
   recovery_failed: 'command failed',
   recovery_unknown_outcome: 'command without known result',

@@ -21,4 +21,6 @@ test('finished work is looked at by what it changes, a failure by its output', (
 test('a question has a topic in plain words, and finished work is no failure', () => {
   expect(questionTopic({ kind: 'exhausted', choices: [choice('approve')] })).toBe('finished work')
   expect(questionTopic({ kind: 'exhausted', choices: [choice('retry')] })).toBe('nothing left to try')
+  // A refused login or model is known, and its question names it.
+  expect(questionTopic({ kind: 'no_playbook', choices: [choice('retry')] })).not.toMatch(/unknown/)
 })

@@ -54,7 +54,8 @@ const bodyError = (message: string): ReportedError | undefined => {
     source: 'event',
     type: 'invalid_request',
     ...(code === undefined ? {} : { code }),
-    text: cut(textAt(error, 'message') ?? message),
+    // The server of a ChatGPT account gives the sentence as a detail.
+    text: cut(textAt(error, 'message') ?? textAt(body, 'detail') ?? message),
     ...(resetAt === undefined ? {} : { resetAt }),
   }
 }

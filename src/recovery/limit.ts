@@ -115,6 +115,7 @@ export const limitRules: readonly LimitRule[] = [
     types: ['model_not_found'],
     codes: ['model_not_found', 'not_found_error'],
     sentencePatterns: [
+      /^(?:The )?[`'"][\w./:@-]{1,80}[`'"] model (?:is not|isn[’']t) (?:supported|available|enabled|found)\b/i,
       /^(?:The )?model:? [`'"]?[\w./:@-]+[`'"]? (?:does not exist|was not found|is not (?:found|available|supported)|not found)\b/i,
       /^(?:\w[\w-]* ){0,3}(?:`[^`]{1,60}` )?(?:(?:does|do|did) not|doesn[’']t|don[’']t) have (?:access|permission) (?:to|for) (?:use )?(?:the )?(?:requested |specified )?model\b/i,
       /^(?:Forbidden:? )?(?:(?:The|This|Access to (?:the )?) ?)?model (?:[`'"]?[\w./:@-]+[`'"]? )?(?:is )?(?:not (?:allowed|permitted|enabled)|denied|forbidden|restricted)\b/i,

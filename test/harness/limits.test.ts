@@ -80,6 +80,29 @@ const badEnds: AgentExit[] = [
   { code: 1, signal: null, stopCause: 'lingering' },
 ]
 
+describe('a model that the account of Codex does not have', () => {
+  const text = "The 'gpt-9-none' model is not supported when using Codex with a ChatGPT account."
+  const error = { type: 'invalid_request_error', message: text }
+  const failing = { code: 1, signal: null }
+
+  it.each([
+    ['as a detail', JSON.stringify({ detail: text })],
+    ['as an error', JSON.stringify({ type: 'error', status: 400, error })],
+    ['alone', text],
+  ])('is named, whatever the body is: %s', (_what, message) => {
+    const events = [{ type: 'turn.started' }, { type: 'error', message }, { type: 'turn.failed', error: { message } }]
+    const lines = events.map((event): Line => ({ stream: 'stdout', text: JSON.stringify(event) }))
+    expect(limitFor(codex, lines, failing)).toEqual({ kind: 'model' })
+    const settled = codex.conclude(replay(codex, lines).reading, failing)
+    expect(settled.ok ? '' : settled.error.text).toBe(text)
+  })
+
+  it('is named where a plain command prints it', () => {
+    const line: Line = { stream: 'stderr', text: `ERROR: ${JSON.stringify({ detail: text })}` }
+    expect(limitFor(command, [line], failing)).toEqual({ kind: 'model' })
+  })
+})
+
 describe('no false alarm', () => {
   it.each(clis)('over all recordings of %s that ended well', (cli) => {
     const ended = scenarios(cli).filter((scenario) => {

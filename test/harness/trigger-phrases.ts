@@ -24,6 +24,7 @@ const claudePhrases = [
   'API Error: API returned an empty or malformed response (HTTP 200)',
   'Prompt is too long',
   "There's an issue with the selected model (x).",
+  "The 'gpt-9-none' model is not supported when using Codex with a ChatGPT account.",
   'No conversation found with session ID: 11111111-1111-4111-8111-111111111111',
   'Access blocked',
   "Access blocked: /etc/x is outside of '/repo'",
