@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest'
 import { stallLimits, defaultStallSettings } from '../../recovery/stall.ts'
 import { drivers } from '../../harness/drivers.ts'
-import { isAnswerUnseen, watchQuiet } from './quiet-watch.ts'
+import { emptyTranscript } from '../../harness/transcript.ts'
+import { defaultLoopSettings, loopLimits } from '../../recovery/doom-loop.ts'
+import { isAnswerUnseen, stallOf, watchQuiet } from './quiet-watch.ts'
 
 /** The clock that ran out in twenty minutes of a process that prints nothing and uses no processor time. */
 const stalledWhen = (runnable: boolean, bytesPerSecond = 0): string | undefined => {
@@ -48,4 +50,38 @@ it('waits longer for a CLI that prints whole answers where the bytes of one cann
   expect(longer.silenceMs).toBeGreaterThan(plain.silenceMs)
   expect(longer.stuckAfterToolResultMs).toBeGreaterThan(plain.stuckAfterToolResultMs)
   expect(longer.waitingForPersonMs).toBe(plain.waitingForPersonMs)
+})
+
+const crashOf = (pid: number): string[] => [
+  'file:///opt/agent/bundle.js:157',
+  '    throw error',
+  '    ^',
+  '',
+  'Error: spawn rg ENOENT',
+  ...Array.from(
+    { length: 9 },
+    (_, at) => `    at ChildProcess._handle.onexit (node:internal/child_process:28${at}:19)`,
+  ),
+  '    at processTicksAndRejections (node:internal/process/task_queues:90:21) {',
+  "  syscall: 'spawn rg',",
+  `  pid: ${pid}`,
+  '}',
+  '',
+  'Node.js v24.21.0',
+]
+
+it('a program that crashed is described by its error, not by the frames below it', () => {
+  const died = (stderrTail: string[]): string | undefined => {
+    const { claude } = drivers
+    const reading = { ...emptyTranscript(), stderrTail }
+    const settled = claude.conclude(reading, { code: 1, signal: null })
+    const limits = { stall: stallLimits(defaultStallSettings), loops: loopLimits(defaultLoopSettings) }
+    const seen = () => ({ question: '', started: [] })
+    return stallOf({ driver: 'claude', name: 'claude', reading, settled, cause: undefined }, { ...limits, seen })?.text
+  }
+  expect(died(crashOf(17))).toContain('Error: spawn rg ENOENT')
+  expect(died(crashOf(17))).not.toContain('node:internal')
+  // Two crashes of the same kind are the same failure.
+  expect(died(crashOf(17))).toBe(died(crashOf(18)))
+  expect(died(['  nothing but', '  indented lines'])).toContain('indented lines')
 })

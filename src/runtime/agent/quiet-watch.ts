@@ -6,6 +6,7 @@ import type { Driver, Transcript, ReportedError, Conclusion } from '../../harnes
 import type { ProcessUsage } from '../../process/usage.ts'
 import { isExplained } from '../../recovery/diagnosis/launch-failure.ts'
 import { loopOf, mostFrequentCall, type LoopLimits } from '../../recovery/doom-loop.ts'
+import { lastOwnLines } from '../../recovery/provider-message.ts'
 import {
   asksForAnswer,
   usedCpuMs,
@@ -29,6 +30,7 @@ import { openedIn } from './launch-evidence.ts'
 
 /** Characters that are quoted of an agent's last output. */
 const longestWords = 500
+const mostLines = 5
 
 export interface QuietObservation {
   quietSeconds: number
@@ -228,6 +230,14 @@ export const stallDescription = (
   return { text, ...(call === undefined ? {} : { call }) }
 }
 
+/**
+ * A crash of Node or Python ends with frames and fields, which name no cause; ids in them would make each crash another failure.
+ */
+const lastWords = (text: string): string => {
+  const own = lastOwnLines(text, mostLines).toReversed().join('\n')
+  return (own === '' ? text.trim() : own).slice(-longestWords)
+}
+
 /** The last output of an agent that died without a known cause; undefined = it did not die, or a rule explains its end. */
 const deathText = (
   { driver, name, reading }: Pick<EndedTurn, 'driver' | 'name' | 'reading'>,
@@ -236,7 +246,7 @@ const deathText = (
   if (!isAgentDeath(failure.type)) return undefined
   if (failure.source !== 'stderr') return failure.text
   if (isExplained({ harness: driver, failure, ...openedIn(reading) })) return undefined
-  return `${name} ended without its final event; its last output was: ${failure.text.trim().slice(-longestWords)}`
+  return `${name} ended without its final event; its last output was: ${lastWords(failure.text)}`
 }
 
 interface EndedTurn {
