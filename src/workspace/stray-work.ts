@@ -135,16 +135,50 @@ export const findStrayWork = async (shadow: Shadow, request: StrayRequest): Prom
 /** What tools leave in a turn that writes nothing: packages and caches. */
 const ofTools = /(?:^|\/)(?:node_modules|\.venv|__pycache__|\.(?:pytest|mypy|ruff)_cache)\/$/
 
-/** Ignored files (with a final slash: folders) of a workspace that were written after `since`, in milliseconds: git shows no change of them. */
-export const ignoredSince = (
+export interface UnseenRequest {
+  workspace: string
+  base: string
+  /** In milliseconds. */
+  since: number
+}
+
+/** Untracked paths, folders with a final slash, that were written after `since`. */
+const writtenSince = (
   shadow: Shadow,
-  { workspace, base, since }: { workspace: string; base: string; since: number },
+  { workspace, base, since }: UnseenRequest,
+  options: readonly string[],
 ): Promise<string[]> =>
   withIndex(shadow, async (indexFile) => {
     const place = overFiles(shadow, workspace, indexFile)
     await git(['read-tree', objectName(base)], place)
-    const args = ['ls-files', '--others', '--ignored', '--exclude-standard', '--directory', '-z']
+    const args = ['ls-files', '--others', ...options, '--exclude-standard', '--directory', '-z']
     const paths = fieldsOf((await git(args, place)).stdout).filter((path) => !ofTools.test(path))
     const times = await Promise.all(paths.map((path) => lstat(join(workspace, path)).catch(() => undefined)))
     return paths.filter((_path, at) => (times[at]?.mtimeMs ?? 0) >= since)
   })
+
+/** Ignored files and folders that were written after `since`: git shows no change of them. */
+export const ignoredSince = (shadow: Shadow, request: UnseenRequest): Promise<string[]> =>
+  writtenSince(shadow, request, ['--ignored'])
+
+/** Folders within a folder that are looked into; one with more is not taken for empty. */
+const mostFolders = 100
+
+const isEmpty = async (folder: string): Promise<boolean> => {
+  const left = [folder]
+  for (let looked = 0; looked < mostFolders; looked += 1) {
+    const next = left.pop()
+    if (next === undefined) return true
+    const entries = await readdir(next, { withFileTypes: true }).catch(() => undefined)
+    if (entries === undefined || !entries.every((entry) => entry.isDirectory())) return false
+    left.push(...entries.map(({ name }) => join(next, name)))
+  }
+  return false
+}
+
+/** Folders without any file that were made after `since`: git stores no folders, so they are no change. */
+export const emptyFoldersSince = async (shadow: Shadow, request: UnseenRequest): Promise<string[]> => {
+  const folders = (await writtenSince(shadow, request, [])).filter((path) => path.endsWith('/'))
+  const empty = await Promise.all(folders.map((path) => isEmpty(join(request.workspace, path))))
+  return folders.filter((_path, at) => empty[at] === true)
+}

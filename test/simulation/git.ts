@@ -360,6 +360,7 @@ const workCalls = (state: State) => ({
   packageFolders: () => [],
   findStrayWork: () => [],
   ignoredSince: () => [],
+  emptyFoldersSince: () => [],
   includedFiles: () => [],
   ignoredEntries: () => [],
   layOwnersFiles: () => ({}),

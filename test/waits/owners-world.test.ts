@@ -177,6 +177,16 @@ describe('a turn', () => {
     expect(question?.happened).toContain('it wrote made.txt, which git ignores')
   })
 
+  test('that only makes an empty folder is told that git keeps none, and can put a file into it', async () => {
+    const agent = claude(
+      `begin(); mkdirSync('assets/icons', { recursive: true }); if (JSON.stringify(args).includes('no empty folder')) put('assets/icons/.gitkeep', ''); end({ result: 'I created it.' })`,
+    )
+    scene = await openScene({ agent }, {}, { files: { 'pass.js': '' } })
+    const goal = await scene.goal([{ commands: ['node pass.js'] }])
+    await scene.until(goal, 'ready', 'awaiting_human')
+    expect([changedIn(goal), await launchesOf(goal)]).toEqual([['assets/icons/.gitkeep'], 2])
+  })
+
   test('that has an untracked and a changed file in one stash lands both', async () => {
     const work = `put('notes.txt', 'changed'); put('made.txt', 'made'); git('stash', '-q', '-u')`
     scene = await openScene({ agent: claude(`${shell}; ${work}; end()`) }, {}, { files: { 'notes.txt': 'as it was' } })

@@ -68,7 +68,7 @@ import { seedCaches } from '../../workspace/seed-caches.ts'
 import { openRepository } from '../../workspace/repository.ts'
 import { directoryIdentity } from '../../workspace/directory-identity.ts'
 import { ignoredEntries, includedFiles, layOwnersFiles } from '../../workspace/owners-files.ts'
-import { findStrayWork, ignoredSince } from '../../workspace/stray-work.ts'
+import { emptyFoldersSince, findStrayWork, ignoredSince } from '../../workspace/stray-work.ts'
 import { layEnvironments } from '../../workspace/virtual-environment.ts'
 import { layView, revertFiles, viewChanges } from '../../workspace/view.ts'
 import { dropSnapshot, keepAgentCommits, listSnapshots, takeSnapshot } from '../../workspace/snapshot.ts'
@@ -128,6 +128,7 @@ const realGit = {
   filesOf,
   findStrayWork,
   ignoredSince,
+  emptyFoldersSince,
   handOver: publishRunRef,
   hasOwnInstall,
   holdCheckout,

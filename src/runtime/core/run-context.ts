@@ -52,6 +52,8 @@ export interface RunContext {
   strayFiles?: string[]
   /** Files that the agent wrote and git ignores, where it changed nothing else. */
   ignoredFiles?: string[]
+  /** Folders without a file that the agent made, where it changed nothing else. */
+  emptyFolders?: string[]
   /** Commits or trees that were brought in already. */
   broughtIn?: string[]
   /** See secret-lines.ts. */

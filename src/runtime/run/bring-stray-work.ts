@@ -12,11 +12,14 @@ import { saveProgress, type RunContext } from '../core/run-context.ts'
 
 const shown = 20
 
-const ignoredOf = async ({ context, paths, run }: RunContext, base: string): Promise<string[]> => {
+/** What the agent wrote and git shows no change of. */
+const noteUnseen = async (runContext: RunContext, base: string): Promise<void> => {
+  const { context, paths, run } = runContext
   const startedAt = run.launches[0]?.startedAt
-  if (startedAt == null) return []
-  const { workspace } = paths
-  return context.ports.git.ignoredSince(context.shadow, { workspace, base, since: Date.parse(startedAt) })
+  const request = { workspace: paths.workspace, base, since: Date.parse(startedAt ?? '') }
+  const { git } = context.ports
+  runContext.ignoredFiles = startedAt == null ? [] : await git.ignoredSince(context.shadow, request)
+  runContext.emptyFolders = startedAt == null ? [] : await git.emptyFoldersSince(context.shadow, request)
 }
 
 /** Returns the work with what was found; undefined = nothing unambiguous was found. */
@@ -33,7 +36,7 @@ export const bringStrayWork = async (
   const found = all.filter(({ files }) => runContext.broughtIn?.includes(files) !== true)
   const [only] = found
   runContext.strayWork = found.map(({ where }) => where)
-  if (only === undefined) runContext.ignoredFiles = await ignoredOf(runContext, base)
+  if (only === undefined) await noteUnseen(runContext, base)
   if (only === undefined || found.length > 1) return undefined
   const changed = (await git.changesBetween(context.shadow, base, only.files)).map(({ path }) => path)
   const verdict = keptVerdict(run.verdict)

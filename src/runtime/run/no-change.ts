@@ -87,11 +87,14 @@ const namedOf = (paths: readonly string[]): string =>
   `${paths.slice(0, 3).join(', ')}${paths.length > 3 ? ` and ${paths.length - 3} more` : ''}`
 
 const unchangedBecause = (runContext: RunContext, because: string) => {
-  const { run, collected, strayWork = [], strayFiles = [], ignoredFiles = [] } = runContext
+  const { run, collected, strayWork = [], strayFiles = [], ignoredFiles = [], emptyFolders = [] } = runContext
   const elsewhere = [
     ...strayWork.map((where) => `work lies on ${where} of the workspace`),
     ...(strayFiles.length === 0 ? [] : [`${namedOf(strayFiles)} changed meanwhile in the checkout of the owner`]),
     ...(ignoredFiles.length === 0 ? [] : [`it wrote ${namedOf(ignoredFiles.map(visibleText))}, which git ignores`]),
+    ...(emptyFolders.length === 0
+      ? []
+      : [`it made ${namedOf(emptyFolders.map(visibleText))}, and git keeps no empty folder: it needs a file`]),
   ]
   const leftOut = collected?.leftOut ?? []
   return {
