@@ -40,14 +40,6 @@ export const checkoutQuestions = async (db: Queryable, decidedSince: Date): Prom
       and (state = 'pending' or decided_at >= ${decidedSince}) order by created_at, id`)
   ).map(read)
 
-/** Every question about a checkout that was answered by restoring it. */
-export const restoredCheckouts = async (db: Queryable): Promise<Escalation[]> =>
-  (
-    await db.query<object>(
-      sql`select * from escalation where kind = 'checkout_changed' and answer = 'restore' order by created_at, id`,
-    )
-  ).map(read)
-
 /** Until the transaction ends: of two runs that see the same change, the second finds the question of the first. */
 export const lockCheckoutQuestions = async (tx: Queryable): Promise<void> => {
   await tx.query(sql`select pg_advisory_xact_lock(hashtextextended('unstuck checkout ' || current_schema(), 0))`)

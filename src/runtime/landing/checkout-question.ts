@@ -12,7 +12,7 @@ import {
   type DecidedChanges,
 } from '../../domain/checkout-change.ts'
 import type { Escalation } from '../../domain/escalation.ts'
-import type { Goal, LandingRefusal } from '../../domain/goal.ts'
+import type { LandingRefusal } from '../../domain/goal.ts'
 import { messageOf } from '../../errors.ts'
 import { visibleText } from '../../visible-text.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
