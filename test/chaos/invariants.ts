@@ -189,9 +189,7 @@ const checkoutBreaches = (world: World, all: GoalView[]): string[] => {
   if (changed !== '') found.push(`the checkout is not clean: ${changed}`)
   const refs = gitOutput(world.repo, 'for-each-ref', '--format=%(refname)').split('\n')
   const known = new Set(['refs/heads/main', ...all.map((goal) => `refs/heads/${goal.branch}`)])
-  // What the user committed while agents ran is asked about, and held until then.
-  const isHeld = (ref: string): boolean => world.kind === 'moved' && ref.startsWith('refs/unstuck/kept/')
-  for (const ref of refs) if (!known.has(ref) && !isHeld(ref)) found.push(`the repository has a new ref ${ref}`)
+  for (const ref of refs) if (!known.has(ref)) found.push(`the repository has a new ref ${ref}`)
   gitOutput(world.repo, 'fsck', '--connectivity-only')
   return found
 }

@@ -53,7 +53,12 @@ const answer = (question: Question, choice: string): Promise<unknown> =>
 
 const file = (path: string): string => readFileSync(join(scene.root, path), 'utf8')
 
-const sneaks = `writeFileSync('TOP/repo/check.js', 'process.exit(0)'); git('add', 'check.js'); git('commit', '-qm', 'Sneaked in')`
+/** As a person commits. */
+const commits = `writeFileSync('TOP/repo/check.js', 'process.exit(0)'); git('add', 'check.js'); git('commit', '-qm', 'Mine?')`
+/** The same commit, put on the branch as no person does it in a checkout. */
+const sneaks = `writeFileSync('TOP/repo/check.js', 'process.exit(0)'); git('add', 'check.js')
+const ask = (...args) => execFileSync('git', ['-C', 'TOP/repo', '-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { env, encoding: 'utf8' }).trim()
+git('update-ref', 'refs/heads/main', ask('commit-tree', '-p', 'main', '-m', 'Sneaked in', ask('write-tree')))`
 const poisons = `writeFileSync('TOP/repo/.git/hooks/pre-commit', 'exit 0', { mode: 0o755 }); git('config', 'core.fsmonitor', 'evil'); git('config', 'user.name', 'x')`
 
 test('changes of two runs are one question; restoring puts back commit, files, index, hook and configuration, and loses nothing', async () => {
@@ -67,7 +72,7 @@ test('changes of two runs are one question; restoring puts back commit, files, i
   const before = await asked()
   expect(before.choices.map(({ id }) => id)).toEqual(['keep', 'restore'])
   expect(changesOf(before)).toEqual([
-    { part: 'ref', name: 'refs/heads/main', before: main, after: sneaked, alike: true },
+    { part: 'ref', name: 'refs/heads/main', before: main, after: sneaked, alike: false },
   ])
   await run('second')
   const question = await asked()
@@ -178,34 +183,36 @@ test('an ordered landing on a branch in question is refused, and lands without t
   expect(git('show', 'main:made.txt')).toBe('made')
 })
 
-const asPerson = sneaks
-const asNobody = `writeFileSync('TOP/tree', execFileSync('git', ['-C', 'TOP/repo', 'write-tree'], { env }))
-const made = execFileSync('git', ['-C', 'TOP/repo', '-c', 'user.name=t', '-c', 'user.email=t@t', 'commit-tree', '-p', 'main', '-m', 'x', readFileSync('TOP/tree', 'utf8').trim()], { env, encoding: 'utf8' }).trim()
-git('update-ref', 'refs/heads/main', made)`
-
-test.each([
-  ['goes on over what looks like a commit of the owner', asPerson, false],
-  ['waits where no person moves a branch like that', asNobody, true],
-])('an automatic landing %s', async (_how, does, waitsForIt) => {
-  await open({ first: does, third: '' })
+test('an automatic landing waits where no person moves a branch like that', async () => {
+  await open({ first: sneaks, third: '' })
   await run('first')
   const appeared = git('rev-parse', 'main')
   const question = await asked()
   const goal = await scene.goal([{ harness: 'third' }], { autoMerge: true })
-  if (waitsForIt) {
-    await scene.waitFor('the landing waits', async () => (await scene.events(goal, 'goal.not_landed'))[0])
-    expect(git('rev-parse', 'main')).toBe(appeared)
-    await answer(question, 'keep')
-  }
+  await scene.waitFor('the landing waits', async () => (await scene.events(goal, 'goal.not_landed'))[0])
+  expect(git('rev-parse', 'main')).toBe(appeared)
+  await answer(question, 'keep')
   await scene.until(goal, 'done')
   expect(git('rev-list', 'main')).toContain(appeared)
-  if (!waitsForIt) await expect(answer(question, 'restore')).rejects.toThrow('refs/heads/main')
+})
+
+test('what looks like a commit of the owner is told and no question, and work lands over it', async () => {
+  await open({ first: commits, third: '' })
+  const first = await run('first')
+  const appeared = git('rev-parse', 'main')
+  expect(await scene.questions()).toEqual([])
+  expect((await scene.events(first, 'checkout.changed')).length).toBe(1)
+  const goal = await scene.goal([{ harness: 'third' }], { autoMerge: true })
+  await scene.until(goal, 'done')
+  expect(git('rev-list', 'main')).toContain(appeared)
 })
 
 test('edits, new branches and a switch of the owner are told, and no question', async () => {
   await open({ long: waits })
   const goal = await scene.goal([{ harness: 'long' }])
   await scene.waitFor('the agent works', async () => existsSync(join(scene.top, 'working')) || undefined)
+  git('branch', 'old')
+  git('branch', '-D', 'old')
   git('checkout', '-q', '-b', 'mine')
   writeFileSync(join(scene.root, 'check.js'), `${file('check.js')}// mine`)
   mkdirSync(join(scene.root, '.git/refs/remotes/origin'), { recursive: true })

@@ -7,7 +7,7 @@ import type { Goal } from '../../domain/goal.ts'
 import { isSandboxed } from '../../domain/run.ts'
 import type { Queryable } from '../../store/db.ts'
 import { appendEvent, countOfDay, isCheckoutTold } from '../../store/event.ts'
-import { listGoals } from '../../store/goal.ts'
+import { listGoals, listLiveGoals } from '../../store/goal.ts'
 import { runsSince } from '../../store/run.ts'
 import type { RefChange } from '../../workspace/refs.ts'
 import { checkoutBefore, heldCopies, readNow, storeCheckout, type CheckoutBefore } from '../agent/checkout-before.ts'
@@ -250,6 +250,8 @@ interface Found {
   refs: readonly RefFinding[]
   changes: readonly CheckoutFinding[]
   notes: readonly string[]
+  /** HEAD, and the branches that goals at work start from and land on. */
+  builtOn: ReadonlySet<string>
 }
 
 const tell = async (runContext: RunContext, tx: Queryable, { refs, changes, notes }: Found, since: string) => {
@@ -274,12 +276,12 @@ const tell = async (runContext: RunContext, tx: Queryable, { refs, changes, note
   })
 }
 
-const unknownIn = ({ goal }: RunContext, { refs, changes }: Found): (UnknownChange & { why: string })[] => {
+const unknownIn = ({ goal }: RunContext, { refs, changes, builtOn }: Found): (UnknownChange & { why: string })[] => {
   // In direct mode the agent works on the branch that is checked out.
   const moved = goal.repoMode === 'direct' ? [] : refs.filter(({ by, restored }) => by === 'unknown' && !restored)
   return [
-    ...moved.map((change) => ({ ...ofRef(change), alike: change.alike })),
-    ...changes.filter(({ by }) => by === 'unknown').map((change) => ({ ...change, alike: true })),
+    ...moved.map((change) => ({ ...ofRef(change), alike: change.alike, builtOn: builtOn.has(change.ref) })),
+    ...changes.filter(({ by }) => by === 'unknown').map((change) => ({ ...change, alike: true, builtOn: false })),
   ].sort((a, b) => Number(b.dangerous) - Number(a.dangerous))
 }
 
@@ -331,7 +333,9 @@ export const reportCheckoutChanges = async (runContext: RunContext): Promise<voi
   const { incomplete, ...evidence } = await evidenceSince(runContext, before.at)
   const refs = await judgeRefs(runContext, changed.refs, { goals, evidence })
   const changes = judgeParts(runContext, changed.parts, evidence)
-  await report(runContext, { refs, changes, notes: [...incomplete, ...unread] }, before)
+  const live = (await listLiveGoals(context.db)).map(({ targetBranch }) => `refs/heads/${targetBranch}`)
+  const found = { refs, changes, notes: [...incomplete, ...unread], builtOn: new Set(['HEAD', ...live]) }
+  await report(runContext, found, before)
   context.at('checkout-reported')
   // Remembered as the new state, so that a relaunch or a restart does not report it again.
   await storeCheckout(runContext, refs.some(({ restored }) => restored) ? await readNow(runContext) : after)

@@ -33,18 +33,16 @@ export interface UnknownChange extends CheckoutChange {
   dangerous: boolean
   /** For a ref: it moved as a person at work in the checkout moves it. */
   alike: boolean
+  /** For a ref: HEAD, or a branch that a goal at work starts from and lands on. */
+  builtOn: boolean
 }
 
 /**
- * Whether the owner is asked. Editing, staging, fetching, making and switching branches are what an owner does all day: asked about each,
- * nobody would read the question that matters. These are only named in a question about something else.
+ * Whether the owner is asked. Editing, staging, committing, fetching, making, deleting and switching branches are what an owner does all
+ * day: asked about each, nobody would read the question that matters. These are told, and named in a question about something else.
  */
-export const needsAnswer = ({ part, name, before, dangerous, alike }: UnknownChange): boolean => {
-  if (part !== 'ref') return dangerous
-  if (name === 'HEAD') return !alike
-  // What a branch or tag meant before is what work builds on, and what a person relies on.
-  return before !== null && /^refs\/(?:heads|tags)\//.test(name)
-}
+export const needsAnswer = ({ part, dangerous, alike, builtOn }: UnknownChange): boolean =>
+  part === 'ref' ? builtOn && !alike : dangerous
 
 /** A fetch moves these, in some editors every few minutes; nothing builds on them. */
 const isOfRemote = ({ part, name }: CheckoutChange): boolean => part === 'ref' && name.startsWith('refs/remotes/')
@@ -63,35 +61,20 @@ export const changesIn = (question: Pick<Escalation, 'choices'>, context: Pick<C
   return choice?.place.host === host && choice.place.root === root ? choice.changes : []
 }
 
-/** In which open question the branch is named, and whether it moved there as a person moves it. */
-const branchInQuestion = async (
-  context: Context,
-  branch: string,
-): Promise<{ id: string; alike: boolean } | undefined> => {
+/**
+ * Why nothing lands on the branch now; undefined = something may. What lands there buries what appeared. Over what looks like a commit of
+ * the owner work lands, rebased onto it and verified there; what no person does in a checkout holds every landing.
+ */
+export const refusalInQuestion = async (context: Context, branch: string): Promise<LandingRefusal | undefined> => {
   // The checkout of an engine's own mirror is not the owner's.
   if (context.remote !== undefined) return undefined
-  for (const question of await checkoutQuestions(context.db, context.clock.now())) {
-    if (question.state !== 'pending') continue
-    const moved = changesIn(question, context).find(
-      ({ part, name }) => part === 'ref' && name === `refs/heads/${branch}`,
+  const isMoved = (question: Escalation): boolean =>
+    question.state === 'pending' &&
+    changesIn(question, context).some(
+      ({ part, name, alike }) => part === 'ref' && name === `refs/heads/${branch}` && alike !== true,
     )
-    if (moved !== undefined) return { id: question.id, alike: moved.alike === true }
-  }
-  return undefined
-}
-
-/**
- * Why nothing lands on the branch now; undefined = something may. What lands there buries what appeared. An owner commits while agents work:
- * an automatic landing goes on over what looks like that, rebased onto it and verified there. A person who orders a landing can answer first,
- * and what no person does in a checkout holds every landing.
- */
-export const refusalInQuestion = async (
-  context: Context,
-  branch: string,
-  { ordered }: { ordered: boolean },
-): Promise<LandingRefusal | undefined> => {
-  const found = await branchInQuestion(context, branch)
-  if (found === undefined || (found.alike && !ordered)) return undefined
+  const found = (await checkoutQuestions(context.db, context.clock.now())).find(isMoved)
+  if (found === undefined) return undefined
   const detail = `${branch} changed while agents ran, and it is not known by whom: unstuck answer ${found.id}`
   return { reason: 'in-question', detail, paths: [] }
 }

@@ -135,7 +135,7 @@ const landGoal = async (context: Context, goal: Ready, poll: TargetPoll, tipOf: 
     return
   }
   if (!isToLand(goal)) return
-  const inQuestion = await refusalInQuestion(context, goal.targetBranch, { ordered: goal.landing.asked })
+  const inQuestion = await refusalInQuestion(context, goal.targetBranch)
   if (inQuestion !== undefined) return refuseLanding(context, goal, inQuestion)
   if (goal.landing.unverified) return reopen(context, goal)
   const held = goal.landing.asked ? undefined : await autoLandBlocker(context, goal)
@@ -227,8 +227,7 @@ export const followTarget = async (
   if (!isAboutToStart(tasks)) return
   const tip = await unlessUnreachable(() => newerTip(context, goal, given.poll, given.tipOf))
   // Work that began on the commit in question would have to be done again without it.
-  if (tip === undefined || (await refusalInQuestion(context, goal.targetBranch, { ordered: false })) !== undefined)
-    return
+  if (tip === undefined || (await refusalInQuestion(context, goal.targetBranch)) !== undefined) return
   await context.db.transaction(async (tx) => {
     await progressGoal(tx, goal.id, { landing: { outdated: true } })
     const reason = `${goal.targetBranch} has moved: the next task starts from there`

@@ -76,7 +76,7 @@ const landPart = async (context: Context, goal: Ready, tasks: readonly Task[], t
     if (goal.landing.refused !== null) await progressGoal(context.db, goal.id, { landing: { part: false } })
     return
   }
-  const inQuestion = await refusalInQuestion(context, goal.targetBranch, { ordered: true })
+  const inQuestion = await refusalInQuestion(context, goal.targetBranch)
   if (inQuestion !== undefined) return refusePart(context, goal, inQuestion)
   const tip = await targetTip(context, goal, tipOf)
   if (tip === null) {

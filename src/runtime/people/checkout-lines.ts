@@ -1,7 +1,4 @@
-/**
- * What agents did to the owner's checkout in the last day, one line each, with the command that undoes it. What nobody is known to have
- * done is a question.
- */
+/** What agents did to the owner's checkout in the last day, or may have done, one line each, with the command that undoes it. */
 import type { Queryable } from '../../store/db.ts'
 import { checkoutEvents } from '../../store/event.ts'
 
@@ -31,8 +28,9 @@ const movedLine = ({ ref, before, after, why, restored, kept }: Change): string 
 }
 
 const changedLine = (change: Change, run: string | null): string => {
+  const who = change.by === 'agent' ? 'by an agent' : 'and it is not known by whom: if it was not you, undo it'
   const what = change.part === 'ref' ? String(change.name) : `${String(change.part)} ${String(change.name)}`
-  return `${what} of your repository changed while run ${run ?? '?'} ran, by an agent. ${undoOf(change)}`
+  return `${what} of your repository changed while run ${run ?? '?'} ran, ${who}. ${undoOf(change)}`
 }
 
 const listOf = (value: unknown): Change[] => (Array.isArray(value) ? (value as Change[]) : [])
@@ -47,7 +45,8 @@ export const checkoutLines = async (db: Queryable): Promise<string[]> =>
         .filter(({ by }) => by === 'agent')
         .map(movedLine),
       ...listOf(payload.changes)
-        .filter(({ part, dangerous, by }) => by === 'agent' && (dangerous === true || part === 'ref'))
+        // A hook or key of which nobody knows who wrote it is a question.
+        .filter(({ part, dangerous, by }) => part === 'ref' || (dangerous === true && by === 'agent'))
         .map((change) => changedLine(change, runId)),
     ])
     .slice(0, most)

@@ -135,7 +135,7 @@ const remedies: Partial<Record<Extract<FastForward, { ok: false }>['reason'], st
 
 const publish = async (context: Context, { goal, tip }: Landed, commit: string): Promise<void> => {
   const { git } = context.ports
-  const inQuestion = await refusalInQuestion(context, goal.targetBranch, { ordered: true })
+  const inQuestion = await refusalInQuestion(context, goal.targetBranch)
   if (inQuestion !== undefined)
     throw illegal(`${goal.targetBranch} was not changed: ${inQuestion.detail}; answer it first`)
   await git.bringObjects(context.repository, context.shadow, { from: tip, to: commit })
