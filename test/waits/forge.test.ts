@@ -42,7 +42,8 @@ beforeEach(() => {
   for (const list of [github.issues, github.pulls, github.refusals, github.requests]) list.length = 0
 })
 afterAll(async () => {
-  expect(await cli('stop', '--all')).toMatchObject({ exitCode: 0 })
+  // Not `--all`, which would stop the server of the test run.
+  expect(await cli('stop')).toMatchObject({ exitCode: 0 })
   await github.close()
 })
 

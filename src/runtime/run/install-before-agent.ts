@@ -150,8 +150,9 @@ const installLacking = async (runContext: RunContext, needed: readonly Install[]
 /** Installs what the checks need and the clone lacks. A failure is an event and keeps no agent from its work. */
 export const installBeforeAgent = async (runContext: RunContext): Promise<void> => {
   const { context, paths } = runContext
-  // The owner's set-up command prepares the clone.
-  if (context.config().workspace.setup !== undefined) return
+  const { workspace, recovery } = context.config()
+  // The owner's set-up command prepares the clone; with the lists of `recovery`, the owner says which command repairs a broken one.
+  if (workspace.setup !== undefined || recovery?.enabled === true) return
   const needed = await neededInstalls(runContext)
   if (lackingOf(runContext, needed).length > 0) await inTurn(context.stateDir, () => installLacking(runContext, needed))
   if (isReleased(runContext) || !(await context.ports.git.hasOwnInstall(paths.workspace))) return
