@@ -115,7 +115,9 @@ const follow = async (
     return refuseLanding(context, goal, { reason: 'branch-changed', detail, paths: [] })
   }
   const pull = before ?? (await openOne(context, forge, goal, link))
-  if (pull.state === link?.pullRequestState && goal.landing.refused?.reason !== 'forge') return
+  // What was refused is over once its pull request is open again and its branch holds the head.
+  const isOver = pull.state === 'open' && goal.landing.refused !== null
+  if (pull.state === link?.pullRequestState && !isOver) return
   await context.db.transaction(async (tx) => {
     await recordPullRequest(tx, goal.id, pull)
     if (pull.state === 'open')
