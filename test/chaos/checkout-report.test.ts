@@ -36,8 +36,12 @@ test.each(['checkout-read', 'checkout-reported'])('killed at %s', async (point) 
   const [kept, restored] = escalations[0]?.choices ?? []
   expect([kept?.kind, restored]).toMatchObject(['keep', { kind: 'restore', changes: [change, edit] }])
   const events = await must<EventView[]>(world, '/events?limit=1000')
-  expect(events.filter(({ type }) => type === 'checkout.changed').map(({ payload }) => payload)).toMatchObject([
-    { changes: [change, { part: 'file', name: 'check.mjs', by: 'unknown' }] },
+  const payloads = (wanted: string) => events.filter(({ type }) => type === wanted).map(({ payload }) => payload)
+  expect(payloads('ref.moved')).toMatchObject([
+    { refs: [{ ref: 'refs/heads/main', before: world.base, after, by: 'unknown' }] },
+  ])
+  expect(payloads('checkout.changed')).toMatchObject([
+    { changes: [{ part: 'file', name: 'check.mjs', by: 'unknown' }] },
   ])
   await ask(world, 'POST', `/escalations/${escalations[0]?.id}/answer`, { choice: 'restore' })
   expect((await must<StatusView>(world, '/status')).escalations).toEqual([])
