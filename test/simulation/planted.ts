@@ -503,7 +503,7 @@ export const planted: readonly Planted[] = [
     plan: aPlan(
       [aGoal([aTask('t1', ['extra', 'success'], { answers: ['hang', 'deny'] })])],
       [],
-      [{ id: 'e1', kind: 'kill', atMs: 16_000, pick: 1 }],
+      [{ id: 'e1', kind: 'kill', atMs: 20_000, pick: 1 }],
     ),
     hooks: () =>
       onPorts(({ files }) => ({
