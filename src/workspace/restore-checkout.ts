@@ -138,11 +138,16 @@ const swapRefs = async (repository: Repository, now: Now, changes: readonly Chec
   await git(args, inRepository(repository))
 }
 
-/** Whether the file's folder is really below the checkout: a link on the way could lead anywhere. */
-const isInside = async (root: string, path: string): Promise<boolean> => {
-  await mkdir(dirname(path), { recursive: true }).catch(() => undefined)
-  const [top, folder] = await Promise.all([realpath(root), realpath(dirname(path)).catch(() => '')])
-  return folder === top || folder.startsWith(`${top}${sep}`)
+/** Where the nearest folder that exists really is. */
+const nearestFolder = async (folder: string): Promise<string> =>
+  realpath(folder).catch(() => nearestFolder(dirname(folder)))
+
+/** Makes the file's folder where it is really below the checkout. False = a link on the way leads out of it, and nothing was made. */
+const makeInside = async (root: string, path: string): Promise<boolean> => {
+  const [top, nearest] = await Promise.all([realpath(root), nearestFolder(dirname(path))])
+  if (nearest !== top && !nearest.startsWith(`${top}${sep}`)) return false
+  await mkdir(dirname(path), { recursive: true })
+  return true
 }
 
 /** In one step, and never through a link at this place. */
@@ -158,7 +163,7 @@ const restoreHeld = async (
   { part, name, before }: CheckoutChange,
   { root, held }: { root: string; held: string },
 ): Promise<string[]> => {
-  if (!(await isInside(root, path))) return [`${name}: a link leads out of its folder`]
+  if (!(await makeInside(root, path))) return [`${name}: a link leads out of its folder`]
   if (before === 'none' || before === null) {
     await rm(path, { force: true })
     return []
