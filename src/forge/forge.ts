@@ -19,6 +19,8 @@ export interface PullRequest {
   url: string
   /** The branch with the work. */
   branch: string
+  /** The branch is one of another repository, where anybody may give it any name. */
+  isFromFork: boolean
   state: 'open' | 'merged' | 'closed'
   /** The commit by which it was merged, whether by a merge, a squash or a rebase. Null = it is not merged. */
   mergeCommit: string | null

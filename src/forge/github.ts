@@ -8,10 +8,11 @@ import type { Forge, ForgeIssue, NewPullRequest, PullRequest } from './forge.ts'
 
 const GitHub = Octokit.plugin(paginateRest, retry, throttling)
 
-/** A longer limit is waited for by the job that asks, whose time the store keeps. */
-const longestWaitSeconds = 60
+/** After a longer limit the next poll asks again. */
+const longestWaitSeconds = 20
 const attempts = 2
-const timeoutMs = 30_000
+/** For all attempts and pages of one call. */
+const timeoutMs = 60_000
 
 const members: readonly string[] = ['OWNER', 'MEMBER', 'COLLABORATOR']
 
@@ -45,13 +46,15 @@ interface PullRow {
   state: string
   merged_at: string | null
   merge_commit_sha: string | null
-  head: { ref: string }
+  head: { ref: string; repo?: { full_name: string } | null }
+  base: { repo: { full_name: string } }
 }
 
 const pullRequestOf = (row: PullRow): PullRequest => {
   const state = row.merged_at === null ? (row.state === 'open' ? 'open' : 'closed') : 'merged'
   return {
     ...{ number: row.number, title: row.title, body: row.body ?? '', url: row.html_url, branch: row.head.ref, state },
+    isFromFork: row.head.repo?.full_name !== row.base.repo.full_name,
     mergeCommit: state === 'merged' ? row.merge_commit_sha : null,
   }
 }

@@ -65,11 +65,12 @@ export const recordPullRequest = async (
   await appendEvent(tx, { type: 'goal.pull_request', goalId, payload: { number, url, state } })
 }
 
-/** How many pull requests of goals wait on the forge. */
+/** How many pull requests of ready goals wait on the forge. Those of a goal that was cancelled, or landed here, do not count. */
 export const countOpenPullRequests = async (db: Queryable): Promise<number> => {
   const row = await firstRow<{ count: number }>(
     db,
-    sql`select count(*)::int as count from forge_link where pull_request_state = 'open'`,
+    sql`select count(*)::int as count from forge_link join goal on goal.id = forge_link.goal_id
+      where pull_request_state = 'open' and goal.state = 'ready'`,
   )
   return row?.count ?? 0
 }

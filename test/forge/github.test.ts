@@ -24,6 +24,17 @@ it('reads issues without the pull requests that the API lists among them', async
   ])
 })
 
+it('tells a branch of a fork from one of the repository, also where both have the same name', async () => {
+  const { number } = await forge.openPullRequest({ title: 'Ours', body: '', branch: 'same', base: 'main' })
+  const [ours] = github.pulls
+  if (ours !== undefined) github.pulls.push({ ...ours, number: number + 1, repository: 'mallory/shop' })
+  const found = await forge.openPullRequests()
+  expect(found.map((pull) => [pull.number, pull.isFromFork])).toEqual([
+    [number, false],
+    [number + 1, true],
+  ])
+})
+
 it('tells a merged pull request from a closed one, and takes no commit of one that was not merged', async () => {
   const { number } = await forge.openPullRequest({ title: 'A change', body: '', branch: 'a', base: 'main' })
   const [pull] = github.pulls

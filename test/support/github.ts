@@ -23,6 +23,8 @@ export interface HeldPull {
   state: 'open' | 'closed'
   mergedAt: string | null
   mergeCommit: string | null
+  /** With the branch. Absent = the one that is asked. */
+  repository?: string
 }
 
 /** Answered instead of the next requests, one each. */
@@ -68,8 +70,8 @@ export const openGitHub = async () => {
     ...{
       merged_at: pull.mergedAt,
       merge_commit_sha: pull.mergeCommit,
-      head: { ref: pull.branch },
-      base: { ref: pull.base },
+      head: { ref: pull.branch, repo: { full_name: pull.repository ?? repository } },
+      base: { ref: pull.base, repo: { full_name: repository } },
     },
   })
 

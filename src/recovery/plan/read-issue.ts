@@ -88,10 +88,16 @@ const dependencyHeading = /^(?:dependencies|depends on|blocked by)$/i
 const dependencyLine = /\b(?:depends on|blocked by|requires|dependenc(?:y|ies))\b/i
 const mention = /(?:^|[\s([,:])(?:https?:\/\/\S+\/issues\/|#)(\d{1,9})\b/g
 
+/** More are not an order of work, and each costs a request. */
+const mostDependencies = 50
+
 const dependenciesIn = (lines: readonly string[], number: number): number[] => {
   const said = [...sectionOf(lines, dependencyHeading), ...lines.filter((line) => dependencyLine.test(line))]
   const numbers = said.flatMap((line) => [...line.matchAll(mention)].map(([, digits]) => Number(digits)))
-  return [...new Set(numbers)].filter((other) => other !== number).toSorted((one, other) => one - other)
+  return [...new Set(numbers)]
+    .filter((other) => other !== number)
+    .toSorted((one, other) => one - other)
+    .slice(0, mostDependencies)
 }
 
 const priorityOf = (labels: readonly string[]): number => {

@@ -12,17 +12,21 @@ const sorted = (
   {
     goals = [],
     pullRequests = [],
+    open = issues.map(({ number }) => number),
     rules = labelled,
   }: {
     goals?: [number, GoalState][]
     pullRequests?: { title: string; body: string }[]
+    open?: number[]
     rules?: { label: string; authors: string[] }
   } = {},
 ): string[] =>
-  sortIssues(issues, { goals: new Map(goals), pullRequests }, rules).map(({ number, fate }) => `${number} ${fate}`)
+  sortIssues(issues, { goals: new Map(goals), pullRequests, open: new Set(open) }, rules).map(
+    ({ number, fate }) => `${number} ${fate}`,
+  )
 
 it('starts an issue with the label of the owner, as a worker where it names no role', () => {
-  const [fate] = sortIssues([issue(1)], { goals: new Map(), pullRequests: [] }, labelled)
+  const [fate] = sortIssues([issue(1)], { goals: new Map(), pullRequests: [], open: new Set([1]) }, labelled)
   expect(fate).toMatchObject({ number: 1, fate: 'start', read: { role: 'worker', allowedPaths: ['**'] } })
 })
 
@@ -57,6 +61,10 @@ it('lets an issue wait for the open ones that it depends on, and for no closed o
   expect(sorted([issue(1), issue(2, { body: 'Depends on #1' }), issue(3, { body: 'Depends on #99' })])).toEqual([
     ...['1 start', '2 backlog', '3 start'],
   ])
+})
+
+it('lets an issue wait for an open one without the label', () => {
+  expect(sorted([issue(2, { body: 'Depends on #1' })], { open: [1, 2] })).toEqual(['2 backlog'])
 })
 
 it('without a label takes only issues that name a role', () => {

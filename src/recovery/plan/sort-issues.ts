@@ -13,6 +13,8 @@ export interface IssueLinks {
   goals: ReadonlyMap<number, GoalState>
   /** Texts of open pull requests, which name the issues that they close. */
   pullRequests: readonly { title: string; body: string }[]
+  /** Which of the issues that others depend on are open, also without the label. */
+  open: ReadonlySet<number>
 }
 
 /** The keys of the configuration section `forge` that decide. */
@@ -45,7 +47,6 @@ const fateOfKnown = (number: number, state: GoalState): IssueFate => {
 }
 
 export const sortIssues = (issues: readonly OpenIssue[], links: IssueLinks, rules: IssueRules): IssueFate[] => {
-  const open = new Set(issues.map(({ number }) => number))
   const inReview = closedBy(links.pullRequests)
   return issues.map((issue): IssueFate => {
     const { number } = issue
@@ -66,7 +67,7 @@ export const sortIssues = (issues: readonly OpenIssue[], links: IssueLinks, rule
         why: 'it names no role (a label "role:worker", or a line "Role: worker")',
         isWarning: true,
       }
-    const first = read.dependsOn.filter((other) => open.has(other))
+    const first = read.dependsOn.filter((other) => links.open.has(other))
     if (first.length > 0)
       return { number, fate: 'backlog', why: `it waits for ${first.map((other) => `#${other}`).join(', ')}` }
     return { number, fate: 'start', read: { ...read, role } }

@@ -99,7 +99,7 @@ export interface Context {
   remote?: RemoteLink | undefined
   /** The forge of the configuration, if there is one. Throws CONFIG_INVALID or REMOTE_REFUSED if it lacks a name or a token. Absent = as without one. */
   forge?(): Promise<Forge | undefined>
-  /** The remote \`origin\` of a repository in a folder; null = it has none. */
+  /** The remote `origin` of a repository in a folder; null = it has none. */
   origin?(): Promise<Remote | null>
   shadow: Shadow
   stateDir: string

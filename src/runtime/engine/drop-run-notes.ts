@@ -1,7 +1,7 @@
 /**
- * Removes what a run noted for the comparison of the owner's checkout: the traces of its git commands, thousands of files at worst, and the
- * copies of the checkout before it. Once no run that was alive with it is left, nobody asks for them: what a question needs has copies of
- * its own.
+ * Removes what a run recorded to compare the owner's checkout with: the traces of its git commands, thousands of files at worst, and
+ * copies of files as they were before it. Only runs that overlap in time read each other's records, so they can go when the last of those
+ * has ended. A question about the checkout has copies of its own.
  */
 import { join } from 'node:path'
 import { messageOf } from '../../errors.ts'

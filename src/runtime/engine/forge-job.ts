@@ -1,6 +1,7 @@
 /**
- * The leader's look at the forge: it follows the pull requests of finished goals, and where no local work is left, issues become goals. It runs next to the loop, because a forge may take
- * minutes to answer. When it is due is kept in memory only: an engine that starts looks at once.
+ * The leader polls the forge: it follows the pull requests of finished goals, and where no local work is left, issues become goals. It
+ * runs next to the loop, because a forge may take minutes to answer. The time of the next poll is kept in memory only, so an engine
+ * polls as soon as it starts.
  */
 import { localBacklog } from '../../store/backlog.ts'
 import type { Context } from '../core/context.ts'
@@ -11,7 +12,7 @@ import { followPullRequests, opensPullRequests } from '../landing/pull-request.t
 const isIdle = async ({ db }: Context): Promise<boolean> =>
   Object.values((await localBacklog(db)).local).every((count) => count === 0)
 
-/** Its own warnings are logged when they are new, so that a forge that does not answer fills no log. */
+/** Equal warnings are logged once, so that a forge that does not answer does not fill the log. */
 export const createForgeJob = (): ((context: Context) => Promise<void>) => {
   let dueAt = 0
   let told = ''
@@ -22,7 +23,7 @@ export const createForgeJob = (): ((context: Context) => Promise<void>) => {
     const problems = opensPullRequests(context) ? await followPullRequests(context) : []
     const warnings = [...problems, ...((await isIdle(context)) ? (await importIssues(context)).warnings : [])]
     const text = warnings.join('\n')
-    if (text !== '' && text !== told) context.log.warn({ warnings }, 'the forge did not take part as configured')
+    if (text !== '' && text !== told) context.log.warn({ warnings }, 'a pull request or an issue could not be handled')
     told = text
   }
 }

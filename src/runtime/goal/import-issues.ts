@@ -2,11 +2,11 @@
 import { AppError, messageOf } from '../../errors.ts'
 import type { Forge, ForgeIssue } from '../../forge/forge.ts'
 import type { ForgeBacklog } from '../../recovery/plan/recommend-start.ts'
-import { sortIssues, type IssueFate } from '../../recovery/plan/sort-issues.ts'
+import { sortIssues, type IssueFate, type IssueLinks, type IssueRules } from '../../recovery/plan/sort-issues.ts'
 import { goalsOfIssues } from '../../store/forge-link.ts'
 import type { Context } from '../core/context.ts'
 import { createGoal, type GoalOptions } from './create-goal.ts'
-import { issueInput } from './take-issue.ts'
+import { issueInput } from './issue-input.ts'
 
 const warningOf = (fate: IssueFate): string[] =>
   fate.fate !== 'start' && fate.isWarning === true ? [`Issue #${fate.number} is not taken: ${fate.why}`] : []
@@ -38,10 +38,37 @@ const take = async (context: Context, forge: Forge, issues: ForgeIssue[], fates:
   return taken
 }
 
+/**
+ * Each listed issue with its fate. Of those that would start, the issues that they depend on are looked up where they are not listed:
+ * those have no label.
+ */
+const fatesOf = async (
+  forge: Forge,
+  issues: readonly ForgeIssue[],
+  links: Omit<IssueLinks, 'open'>,
+  rules: IssueRules,
+): Promise<IssueFate[]> => {
+  const open = new Set(issues.map(({ number }) => number))
+  const first = sortIssues(issues, { ...links, open }, rules)
+  const needed = new Set(first.flatMap((fate) => (fate.fate === 'start' ? fate.read.dependsOn : [])))
+  for (const number of needed) if (await isOpen(forge, number)) open.add(number)
+  return sortIssues(issues, { ...links, open }, rules)
+}
+
+/** False = it is closed, or there is none with this number: a pull request, for example. */
+const isOpen = async (forge: Forge, number: number): Promise<boolean> => {
+  try {
+    return (await forge.issue(number)).isOpen
+  } catch (error) {
+    if (error instanceof AppError && (error.code === 'NOT_FOUND' || error.code === 'INPUT_INVALID')) return false
+    throw error
+  }
+}
+
 /** What the forge shows, with `create` after goals were made of the issues whose turn it is. A forge that does not answer is a warning. */
 export const forgeBacklog = async (
   context: Pick<Context, 'forge' | 'config'>,
-  known: Parameters<typeof sortIssues>[1]['goals'],
+  known: IssueLinks['goals'],
   create?: (forge: Forge, issues: ForgeIssue[], fates: IssueFate[]) => Promise<Taken>,
 ): Promise<ForgeBacklog> => {
   const rules = context.config().forge
@@ -55,7 +82,7 @@ export const forgeBacklog = async (
     const forge = await context.forge?.()
     if (forge === undefined) throw new AppError('ENGINE_UNAVAILABLE', 'this process has no access to a forge')
     const [issues, pullRequests] = [await forge.openIssues(rules.label), await forge.openPullRequests()]
-    const fates = sortIssues(issues, { goals: known, pullRequests }, rules)
+    const fates = await fatesOf(forge, issues, { goals: known, pullRequests }, rules)
     const { warnings = [] } = (await create?.(forge, issues, fates)) ?? {}
     return {
       issueTaskBacklogCount: fates.filter(({ fate }) => fate !== 'left').length,

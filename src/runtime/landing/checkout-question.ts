@@ -38,8 +38,8 @@ export interface UnknownChange extends CheckoutChange {
 }
 
 /**
- * Whether the owner is asked. Editing, staging, committing, fetching, making, deleting and switching branches are what an owner does all
- * day: asked about each, nobody would read the question that matters. These are told, and named in a question about something else.
+ * Whether to ask the owner. Owners edit, stage, commit, fetch and create, delete or switch branches all day. If each of these were a
+ * question, the one that matters would be overlooked, so they are only reported, and listed in a question that is open anyway.
  */
 export const needsAnswer = ({ part, dangerous, alike, builtOn }: UnknownChange): boolean =>
   part === 'ref' ? builtOn && !alike : dangerous
@@ -62,8 +62,8 @@ export const changesIn = (question: Pick<Escalation, 'choices'>, context: Pick<C
 }
 
 /**
- * Why nothing lands on the branch now; undefined = something may. What lands there buries what appeared. Over what looks like a commit of
- * the owner work lands, rebased onto it and verified there; what no person does in a checkout holds every landing.
+ * Why nothing lands on the branch now; undefined = landing is allowed. A landing would put commits on top of what appeared there. A commit
+ * that looks like the owner's holds nothing up: work is rebased onto it and verified there.
  */
 export const refusalInQuestion = async (context: Context, branch: string): Promise<LandingRefusal | undefined> => {
   // The checkout of an engine's own mirror is not the owner's.
@@ -137,7 +137,7 @@ const textsOf = (
     ...(beyond > 0 ? [`and ${beyond} more`] : []),
     ...why.map((text) => `Evidence: ${text} (run ${run.id})`),
     `The state before is held: commits below refs/unstuck/kept/${id}, files in ${heldFolder(context, id)}. No answer loses anything.`,
-    'Other work goes on meanwhile. unstuck land on a branch that is named here waits for your answer.',
+    'Other work continues. Nothing lands on a branch that moved like this until you answer.',
   ].join('\n')
   const question = `${happened} Keep it if it was you, or restore the state before.`
   const choices = [keepChoice(id), restoreChoice(id, placeOf(context), [...changes])]
@@ -218,7 +218,7 @@ export const prepareQuestion = async (
   }))
   const id = open?.id ?? context.newId('q')
   const { git } = context.ports
-  // Before the question names them. A crash in between leaves copies that nobody reads.
+  // Copied before the question is stored, which names the copies. After a crash in between they are left over and unused.
   await git.keepHeld(held, heldFolder(context, id))
   await holdObjects(context, id, plain)
   const all = [...(open === undefined ? [] : changesIn(open, context)), ...plain]

@@ -6,14 +6,15 @@ import type { Goal } from '../../domain/goal.ts'
 import { isWithoutWork } from '../../domain/goal.ts'
 import { AppError } from '../../errors.ts'
 import type { Forge, PullRequest } from '../../forge/forge.ts'
-import { mustSucceed } from '../../store/db.ts'
+import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
 import { forgeLinkOf, recordPullRequest, recordPushedHead, type ForgeLink } from '../../store/forge-link.ts'
-import { listLiveGoals, moveGoal, progressGoal } from '../../store/goal.ts'
+import { getGoal, listLiveGoals, lockGoal, moveGoal, progressGoal } from '../../store/goal.ts'
 import { confirmLeadership } from '../../store/leader.ts'
 import { listTasks } from '../../store/task.ts'
 import type { Remote } from '../../workspace/remote.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
 import { withoutSecrets } from '../core/without-secrets.ts'
+import { acceptedFailuresText, autoLandBlocker } from './accepted-failures.ts'
 import { hasTarget, type Ready } from './land-goal.ts'
 import { refuseLanding } from './refused-landing.ts'
 import { targetRef } from './remote-target.ts'
@@ -24,7 +25,7 @@ export const opensPullRequests = ({ config }: Pick<Context, 'config'>): boolean 
   return kind !== 'off' && pullRequests === 'goal'
 }
 
-/** What a reviewer reads: what was done, and which checks passed on it. */
+/** What a reviewer reads: what was done, which checks passed on it, and for what an automatic landing would have been held. */
 const bodyOf = async (context: Context, goal: Ready, link: ForgeLink | undefined): Promise<string> => {
   const tasks = await listTasks(context.db, goal.id)
   const done = tasks.filter(({ status, supersededBy }) => status === 'done' && supersededBy === null)
@@ -33,7 +34,9 @@ const bodyOf = async (context: Context, goal: Ready, link: ForgeLink | undefined
       `- ${title}${commands.length === 0 ? '' : ` (passed: ${commands.map((command) => `\`${command}\``).join(', ')})`}`,
   )
   const closes = link?.issue == null ? [] : [`Closes #${link.issue}.`, '']
-  return withoutSecrets(context, [...closes, ...lines].join('\n'))
+  const held = await autoLandBlocker(context, goal)
+  const first = held === undefined ? [] : [`Look at this first: ${held}.`, '']
+  return withoutSecrets(context, [...first, ...closes, ...lines].join('\n'))
 }
 
 /**
@@ -76,7 +79,7 @@ const openOne = async (
   link: ForgeLink | undefined,
 ): Promise<PullRequest> => {
   const branch = goalBranch(goal)
-  const found = (await forge.openPullRequests()).find((pull) => pull.branch === branch)
+  const found = (await forge.openPullRequests()).find((pull) => pull.branch === branch && !pull.isFromFork)
   if (found !== undefined) return found
   const title = withoutSecrets(context, goal.title)
   await confirmLeadership(context.db)
@@ -93,12 +96,20 @@ const finish = async (context: Context, origin: Remote, goal: Ready, pull: PullR
     const detail = `pull request #${number} was merged, and its commit ${mergeCommit ?? ''} is not on ${goal.targetBranch}`
     return refuseLanding(context, goal, { reason: 'merged-elsewhere', detail, paths: [] })
   }
+  const how = `pull request #${number} was merged into ${goal.targetBranch} of ${origin.url} as ${mergeCommit.slice(0, 12)}`
+  const reason = `${how}${await acceptedFailuresText(context, goal)}`
   await context.db.transaction(async (tx) => {
-    const reason = `pull request #${number} was merged into ${goal.targetBranch} of ${origin.url} as ${mergeCommit.slice(0, 12)}`
     mustSucceed(await moveGoal(tx, goal, 'landed', reason))
     await recordPullRequest(tx, goal.id, pull)
   })
   context.wake()
+}
+
+/** Throws `StaleError` if a person ordered something, or the goal went on, since it was read. */
+const requireCarried = async (tx: Queryable, goal: Ready): Promise<void> => {
+  await lockGoal(tx, goal.id)
+  const now = await getGoal(tx, goal.id)
+  if (now === undefined || now.version !== goal.version || !isCarried(now)) throw new StaleError(`goal ${goal.id}`)
 }
 
 const follow = async (
@@ -119,6 +130,7 @@ const follow = async (
   const isOver = pull.state === 'open' && goal.landing.refused !== null
   if (pull.state === link?.pullRequestState && !isOver) return
   await context.db.transaction(async (tx) => {
+    await requireCarried(tx, goal)
     await recordPullRequest(tx, goal.id, pull)
     if (pull.state === 'open')
       await progressGoal(tx, goal.id, {
@@ -147,9 +159,9 @@ const sayTrouble = async (context: Context, goal: Ready, error: unknown): Promis
   return `goal ${goal.id}: ${error.message}`
 }
 
-const placesOf = async (context: Context): Promise<{ forge: Forge; origin: Remote } | undefined> => {
+const placesOf = async (context: Context): Promise<{ forge: Forge; origin: Remote }> => {
   const forge = await context.forge?.()
-  if (forge === undefined) return undefined
+  if (forge === undefined) throw new AppError('CONFIG_INVALID', 'forge.kind is "off"')
   const origin = context.remote ?? (await context.origin?.())
   if (origin != null) return { forge, origin }
   throw new AppError('CONFIG_INVALID', 'a pull request needs the remote "origin", and this repository has none')
@@ -158,14 +170,16 @@ const placesOf = async (context: Context): Promise<{ forge: Forge; origin: Remot
 /** Looks at the pull requests of all finished goals once; returns what went wrong, in words. One that fails holds no other up. */
 export const followPullRequests = async (context: Context): Promise<string[]> => {
   const goals = (await listLiveGoals(context.db)).filter(isCarried)
+  if (goals.length === 0) return []
+  // Asked once for all goals, because it may start a program. Where it fails, each of them says so.
+  const places = placesOf(context)
   const problems: string[] = []
   for (const goal of goals) {
     try {
-      const places = await placesOf(context)
-      if (places === undefined) return []
-      await follow(context, places, goal)
+      await follow(context, await places, goal)
     } catch (error) {
-      problems.push(await sayTrouble(context, goal, error))
+      // The next poll reads what changed.
+      if (!(error instanceof StaleError)) problems.push(await sayTrouble(context, goal, error))
     }
   }
   return problems
