@@ -21,6 +21,7 @@ import {
   wholeNumber,
 } from './config-values.ts'
 import { forgeSection } from './config-forge.ts'
+import { plannerSection } from './config-planner.ts'
 import { judgeSection } from './config-judge.ts'
 import { gitSection } from './config-git.ts'
 import { loopSection } from './config-loop.ts'
@@ -279,6 +280,7 @@ export const sections = {
   }),
   judge: judgeSection,
   forge: forgeSection,
+  planner: plannerSection,
   loop: loopSection,
   git: z.strictObject(gitSection),
   remote: z.strictObject({
@@ -324,6 +326,7 @@ export const configSchema = z.strictObject({
   requeue: sections.requeue.prefault({}),
   judge: sections.judge.prefault({}),
   forge: sections.forge.prefault({}),
+  planner: sections.planner.prefault({}),
   policyRecovery: sections.policyRecovery.prefault({}),
   recovery: sections.recovery.exactOptional(),
   mcp: sections.mcp.prefault({}),

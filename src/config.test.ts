@@ -36,6 +36,7 @@ it('without a file, every key has its built-in value', () => {
     allowedDirs: [],
     autoMerge: false,
     repoMode: 'local',
+    planner: { mode: 'auto', replans: 2 },
     forge: {
       ...{ kind: 'off', apiUrl: 'https://api.github.com', label: 'unstuck', authors: [] },
       ...{ pullRequests: 'off', pollSeconds: 60 },

@@ -54,6 +54,9 @@ const table: readonly (readonly [pattern: string, kind: Kind])[] = [
   ['judge.timeoutSeconds', 'free'],
   ['judge.retries', 'count'],
   ['judge.retrySeconds', 'free'],
+  // It decides how goals are divided, and nothing that an agent may do.
+  ['planner.mode', 'free'],
+  ['planner.replans', 'count'],
   ['forge.kind', ['off', 'github']],
   // They say to whom the token is given, and whose words become work.
   ['forge.repository', 'any'],

@@ -28,6 +28,9 @@ export type TaskKind = (typeof taskKinds)[number]
  */
 export const planModes = ['run', 'review', 'only'] as const
 export type PlanMode = (typeof planModes)[number]
+/** `replan`: the task looks for what the finished tasks of its planned goal have left out. */
+export const taskPlans = [...planModes, 'replan'] as const
+export type TaskPlan = (typeof taskPlans)[number]
 
 /** A task runs in one lane; dispatch.ts limits how many tasks run in each. */
 export const lanes = ['feature', 'conflict_recovery', 'docser'] as const
@@ -114,7 +117,7 @@ export interface Task extends TaskFields {
   /** Null = the task makes changes of its own. */
   review: TaskReview | null
   /** Set where the task divides its goal into others, and changes nothing itself. */
-  plan: PlanMode | null
+  plan: TaskPlan | null
   link: AwaitedLink | null
   /** The task that continues this one, which is cancelled. */
   supersededBy: string | null
@@ -319,7 +322,7 @@ export const holdsAreas = (status: TaskStatus): boolean => status === 'running' 
 export const taskEnded = (status: TaskStatus): boolean => status === 'done' || status === 'cancelled'
 
 /** Whether the task is a part of the work, which counts show. An engine that is older than a command has no plans. */
-export const isWork = ({ plan, supersededBy }: { plan?: PlanMode | null; supersededBy: string | null }): boolean =>
+export const isWork = ({ plan, supersededBy }: { plan?: TaskPlan | null; supersededBy: string | null }): boolean =>
   supersededBy === null && plan == null
 
 /** Whether an attempt is in progress or waits to be merged: edits of the task are applied after that. */

@@ -36,6 +36,7 @@ import { migration as proposalNotes } from './migrations/0030-proposal-notes.ts'
 import { migration as forge } from './migrations/0031-forge.ts'
 import { migration as branchPrefix } from './migrations/0032-branch-prefix.ts'
 import { migration as checkoutQuestion } from './migrations/0033-checkout-question.ts'
+import { migration as replan } from './migrations/0034-replan.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -70,6 +71,7 @@ export const migrations: readonly string[] = [
   forge,
   branchPrefix,
   checkoutQuestion,
+  replan,
 ]
 
 const uniqueViolation = '23505'

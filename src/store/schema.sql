@@ -641,7 +641,7 @@ create table task (
   constraint task_command_source_check CHECK ((command_source = ANY (ARRAY['task'::text, 'config'::text, 'inferred'::text]))),
   constraint task_judge_check CHECK ((judge = ANY (ARRAY['auto'::text, 'llm'::text, 'human'::text]))),
   constraint task_lane_check CHECK ((lane = ANY (ARRAY['feature'::text, 'conflict_recovery'::text, 'docser'::text]))),
-  constraint task_plan_check CHECK ((plan = ANY (ARRAY['run'::text, 'review'::text, 'only'::text]))),
+  constraint task_plan_check CHECK ((plan = ANY (ARRAY['run'::text, 'review'::text, 'only'::text, 'replan'::text]))),
   constraint task_role_check CHECK ((role = ANY (ARRAY['planner'::text, 'worker'::text, 'tester'::text, 'docser'::text, 'judge'::text]))),
   constraint task_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'blocked'::text, 'cancelled'::text])))
 );

@@ -11,7 +11,7 @@ import { judgeModes } from '../../domain/judgement.ts'
 import { loopRoles, loopStages } from '../../domain/loop.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
 import { reworkKinds } from '../../domain/rework.ts'
-import { blockReasons, lanes, planModes, roles, taskKinds, taskStates, type TaskStatus } from '../../domain/task.ts'
+import { blockReasons, lanes, roles, taskKinds, taskPlans, taskStates, type TaskStatus } from '../../domain/task.ts'
 import { choiceSchema } from './choice-schema.ts'
 import { count, id, limits, names, retry, spend, text, time } from './parts.ts'
 import { verdict } from './verdict.ts'
@@ -122,7 +122,7 @@ export const taskSchemaFields = {
   judge: z.enum(judgeModes).nullable(),
   rework: rework.nullable(),
   review: review.nullable(),
-  plan: z.enum(planModes).nullable(),
+  plan: z.enum(taskPlans).nullable(),
   /** `question`: the one about the link, once its time is over. */
   link: z.strictObject({ waitsFor: text, issue: text.nullable(), question: id('q').exactOptional() }).nullable(),
   supersededBy: id('t').nullable(),

@@ -12,6 +12,7 @@ import { inferredChecks, topOfFolder } from '../../runtime/checks/infer-from-fil
 import { programsOn } from '../../runtime/core/find-program.ts'
 import { realFiles } from '../../runtime/core/files.ts'
 import { whyNotAllowed, whyTooWide } from '../../wide-folder.ts'
+import { plannedAs } from '../../runtime/goal/check-kinds.ts'
 import { readGoal, type GoalInput } from '../../runtime/goal/goal-input.ts'
 import type { JsonOption } from '../command-options.ts'
 import type { Home } from '../engine/home.ts'
@@ -107,30 +108,40 @@ const worktreeOf = ({ repository, worktree = repository }: Home): { worktree?: s
 }
 
 /** What follows the plan; a plan that a person looks at is a plan, whether or not `--plan` is given as well. */
-const planOf = ({ plan, reviewPlan }: RunOptions): { plan?: PlanMode } => {
-  if (reviewPlan === true) return { plan: 'review' }
-  return plan === true ? { plan: 'run' } : {}
+const planOf = ({ input, options, config }: Given, repoMode: 'local' | 'direct' | 'remote'): { plan?: PlanMode } => {
+  const asked = options.reviewPlan === true ? 'review' : options.plan === true ? 'run' : undefined
+  const strategy = options.loop === true ? 'loop' : 'tasks'
+  const plan = plannedAs(config.planner.mode, input, {
+    repoMode,
+    strategy,
+    ...(asked === undefined ? {} : { plan: asked }),
+  })
+  return plan === undefined ? {} : { plan }
 }
 
-export const goalRequestOf = (io: Io, { home, input, options, config }: Given) => ({
-  input,
-  options: {
-    autoMerge: options.merge ?? config.autoMerge,
-    repoMode: modeOf(home, options, config),
-    ...worktreeOf(home),
-    allowedDirs: options.allowDir.map((text) => allowedDir(io, text)),
-    harness: options.harness ?? null,
-    ...(options.loop === true ? { strategy: 'loop' as const } : {}),
-    ...planOf(options),
-    ...(options.judge === undefined ? {} : { judge: options.judge }),
-    ...(options.issue === undefined ? {} : { issue: { number: options.issue.number, url: options.issue.url } }),
-    limits: {
-      ...(options.maxSeconds === undefined ? {} : { runSeconds: options.maxSeconds }),
-      ...(options.maxTokens === undefined ? {} : { goalTokens: options.maxTokens }),
-      ...(options.maxCost === undefined ? {} : { goalCostUsd: options.maxCost }),
+export const goalRequestOf = (io: Io, given: Given) => {
+  const { home, input, options, config } = given
+  const repoMode = modeOf(home, options, config)
+  return {
+    input,
+    options: {
+      autoMerge: options.merge ?? config.autoMerge,
+      repoMode,
+      ...worktreeOf(home),
+      allowedDirs: options.allowDir.map((text) => allowedDir(io, text)),
+      harness: options.harness ?? null,
+      ...(options.loop === true ? { strategy: 'loop' as const } : {}),
+      ...planOf(given, repoMode),
+      ...(options.judge === undefined ? {} : { judge: options.judge }),
+      ...(options.issue === undefined ? {} : { issue: { number: options.issue.number, url: options.issue.url } }),
+      limits: {
+        ...(options.maxSeconds === undefined ? {} : { runSeconds: options.maxSeconds }),
+        ...(options.maxTokens === undefined ? {} : { goalTokens: options.maxTokens }),
+        ...(options.maxCost === undefined ? {} : { goalCostUsd: options.maxCost }),
+      },
     },
-  },
-})
+  }
+}
 
 type Request = ReturnType<typeof goalRequestOf>
 

@@ -21,6 +21,10 @@ describe('a check that cannot run in its place', () => {
     [[], -1, undefined],
   ])('%j, the one at %i', (plan, index, expected) => expect(reordered(plan, index)).toEqual(expected))
 
+  it('puts test -f/-s before the command that cleans what they look at', () => {
+    expect(reordered(['make', 'make clean', 'test -s out'], 2)).toEqual(['make', 'test -s out', 'make clean'])
+  })
+
   it('loses no other check', () => {
     const plan = ['npm test', 'npm run lint', 'npm run build']
     expect(reordered(plan, 0)?.toSorted()).toEqual(plan.toSorted())

@@ -17,7 +17,7 @@ const line = (most: number, allowed: string): z.ZodString =>
     .refine((text) => !text.includes('\0'), { error: 'a NUL byte is not allowed' })
 
 /** Titles are printed to terminals and become commit subjects, so they have no line breaks and no control characters. */
-const oneLine = (most: number, allowed: string) =>
+export const plannedLine = (most: number, allowed: string) =>
   z
     .string({ error: `allowed: ${allowed}` })
     .transform((text) => text.replaceAll(/[\s\p{Cc}]+/gu, ' '))
@@ -32,16 +32,16 @@ const list = <T extends z.ZodType>(item: T, most: number) =>
 const words = <T extends string>(values: readonly T[], standard: T) =>
   z.enum(values, { error: `allowed: ${values.join(', ')}` }).default(standard)
 
-const plannedTask = z.object({
-  id: oneLine(40, 'a short name that other tasks use in "after"'),
-  title: oneLine(200, 'one line'),
+export const plannedTask = z.object({
+  id: plannedLine(40, 'a short name that other tasks use in "after"'),
+  title: plannedLine(200, 'one line'),
   instructions: line(20_000, 'what has to be done, in full sentences'),
-  purpose: oneLine(500, 'what the goal needs this task for'),
+  purpose: plannedLine(500, 'what the goal needs this task for'),
   role: words(plannedRoles, 'worker'),
   allowedPaths: list(line(1_024, 'a path or glob inside the repository'), 100),
   contextFiles: list(line(1_024, 'a file of the repository'), 100),
   commands: list(line(1_000, 'a command'), 20),
-  after: list(oneLine(40, 'the id of another task'), 50),
+  after: list(plannedLine(40, 'the id of another task'), 50),
   risk: words(plannedRisks, 'low'),
   size: words(plannedSizes, 'medium'),
 })
@@ -56,7 +56,7 @@ export const planAnswerSchema = (mostTasks: number) =>
       .refine((tasks) => new Set(tasks.map(({ id }) => id)).size === tasks.length, {
         error: 'two tasks have the same id',
       }),
-    documentationGaps: list(oneLine(500, 'one line'), 20),
+    documentationGaps: list(plannedLine(500, 'one line'), 20),
   })
 
 export type PlanAnswer = z.output<ReturnType<typeof planAnswerSchema>>

@@ -5,19 +5,21 @@
 import { taskName } from '../../domain/task-title.ts'
 import { landCommand } from '../landing/goal-branch.ts'
 import { isWithoutWork, type Goal } from '../../domain/goal.ts'
+import { isOfReplan } from '../../domain/replan.ts'
 import { waitsForAutoFix } from '../../domain/rework.ts'
 import type { Task } from '../../domain/task.ts'
 import { dropEndedLimits } from '../../store/account.ts'
 import { messageOf } from '../../errors.ts'
 import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
 import type { DueWork } from '../../store/due.ts'
-import { getGoal, listLiveGoals, lockGoal, moveGoal, progressGoal } from '../../store/goal.ts'
+import { getGoal, listLiveGoals, moveGoal, progressGoal } from '../../store/goal.ts'
 import { listMerges } from '../../store/merge.ts'
 import { givenUpTasks } from '../../store/requeue.ts'
 import { listTasks, moveTask } from '../../store/task.ts'
 import { cancelChoice, retryChoice } from '../core/choices.ts'
 import { isAboutGoal } from '../../domain/escalation.ts'
 import { listEscalations, openEscalation } from '../../store/escalation.ts'
+import { requireAsRead } from '../core/as-read.ts'
 import type { Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
 import { dropUnusedRunRefs } from '../landing/run-refs.ts'
@@ -38,9 +40,10 @@ import { acceptedFailuresText } from '../landing/accepted-failures.ts'
 import { correctorOf } from '../people/waiting-on.ts'
 import { pathDecisions } from '../run/policy-options.ts'
 import { askAboutNext, requeueDue } from './requeue.ts'
+import { beginReplan } from './begin-replan.ts'
 
-/** A cancelled task whose work no other task does. */
-const isLost = ({ status, supersededBy }: Task): boolean => status === 'cancelled' && supersededBy === null
+/** A cancelled task whose work no other task does. A comparison with what was asked is no work. */
+const isLost = (task: Task): boolean => task.status === 'cancelled' && task.supersededBy === null && !isOfReplan(task)
 
 /** Queued tasks that depend on a cancelled task, directly or through others. */
 const dependentsOfCancelled = (tasks: readonly Task[]): Task[] => {
@@ -93,17 +96,6 @@ const cancelDependents = async (context: Context, goal: Goal, tasks: Task[]): Pr
   return true
 }
 
-/**
- * Throws `StaleError` if a task of the goal is no longer as it was read. A person may retry one in that moment, and a goal that ends, or
- * begins to wait for answers, would leave it in the queue for ever. What else moves a task waits for the lock.
- */
-const requireAsRead = async (tx: Queryable, goal: Goal, tasks: readonly Task[]): Promise<void> => {
-  await lockGoal(tx, goal.id)
-  const versions = (list: readonly Task[]): string => list.map(({ id, version }) => `${id} ${version}`).join()
-  if (versions(await listTasks(tx, goal.id)) !== versions(tasks))
-    throw new StaleError(`a task of goal ${goal.id} was changed in the meantime`)
-}
-
 const moveAsRead = (context: Context, goal: Goal, tasks: readonly Task[], move: [trigger: string, reason: string]) =>
   context.db.transaction(async (tx) => {
     await requireAsRead(tx, goal, tasks)
@@ -145,6 +137,7 @@ const endGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<voi
     })
     return
   }
+  if (await beginReplan(context, goal, tasks)) return
   const isDirect = goal.repoMode === 'direct'
   const inFolder = `the work is in the folder${isDirect ? await acceptedFailuresText(context, goal) : ''}`
   await context.db.transaction(async (tx) => {

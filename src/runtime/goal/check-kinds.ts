@@ -1,5 +1,6 @@
 /** Which kinds of tasks fit together and fit how the goal works. The command line checks it before an engine is started. */
 import type { Goal } from '../../domain/goal.ts'
+import type { Config } from '../../config.ts'
 import type { PlanMode, TaskKind } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import type { GoalInput } from './goal-input.ts'
@@ -44,15 +45,36 @@ const checkReview = (
 }
 
 /** A planner divides one task into several. A list of tasks, a review, turns and documentation alone are divided by their author. */
-const checkPlan = ({ tasks }: GoalInput, { plan, strategy }: KindOptions): void => {
+const isDivisible = ({ tasks }: GoalInput, { strategy }: KindOptions): boolean => {
   const [task] = tasks
-  if (plan === undefined) return
+  return task?.review === undefined && task?.role === 'worker' && task.kind !== 'loop' && strategy !== 'loop'
+}
+
+/** What follows the division of a new goal, as its author and the owner want it. Throws INPUT_INVALID. */
+export const plannedAs = (
+  mode: Config['planner']['mode'],
+  input: GoalInput,
+  options: KindOptions,
+): PlanMode | undefined => {
+  const { plan } = options
+  if (mode === 'never' && (plan === 'run' || plan === 'review'))
+    throw new AppError(
+      'INPUT_INVALID',
+      'plan: planner.mode is "never" in .unstuck/config.json; leave out the plan, or set it to "auto"',
+    )
+  const isWanted = mode === 'always' && input.tasks.length === 1 && isDivisible(input, options)
+  return plan ?? (isWanted ? 'run' : undefined)
+}
+
+const checkPlan = (input: GoalInput, options: KindOptions): void => {
+  const { tasks } = input
+  if (options.plan === undefined) return
   if (tasks.length > 1)
     throw new AppError(
       'INPUT_INVALID',
       `plan: the goal has ${tasks.length} tasks already; leave out the plan, or write the goal as a sentence`,
     )
-  if (task?.review !== undefined || task?.role !== 'worker' || task.kind === 'loop' || strategy === 'loop')
+  if (!isDivisible(input, options))
     throw new AppError(
       'INPUT_INVALID',
       'plan: only a task of role "worker" that is no loop can be planned; leave out the plan',

@@ -17,7 +17,7 @@ import type { TopOfCommit } from '../../workspace/tree.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
 import { opensPullRequests } from '../landing/pull-request.ts'
 import { checkGoal } from './check-goal.ts'
-import { kindOf } from './check-kinds.ts'
+import { kindOf, plannedAs } from './check-kinds.ts'
 import type { GoalInput } from './goal-input.ts'
 import { chooseHarness } from '../harness/harness-choice.ts'
 import { inferredChecks, manifestNames, topOfFolder } from '../checks/infer-from-files.ts'
@@ -175,8 +175,10 @@ const makeBranch = async (context: Context, goal: Pick<Goal, 'id' | 'branchPrefi
  * Creates the goal with its tasks and its branch. Throws `AppError` before anything is stored if the input, the mode
  * or the repository does not allow it.
  */
-export const createGoal = async (context: Context, input: GoalInput, options: GoalOptions): Promise<Goal> => {
+export const createGoal = async (context: Context, input: GoalInput, given: GoalOptions): Promise<Goal> => {
   const config = context.config()
+  const plan = plannedAs(config.planner.mode, input, given)
+  const options: GoalOptions = plan === undefined ? given : { ...given, plan }
   // The limit of tokens per hour is one of the repository, not of a goal.
   const { hourTokens: _hourTokens, ...limits } = withoutLifted({ ...config.limits, ...options.limits })
   const allowedDirs = checkGoal(context.ports.files, context.repository.root, { input, options })

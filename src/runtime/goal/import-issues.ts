@@ -2,9 +2,10 @@
 import { AppError, messageOf } from '../../errors.ts'
 import type { Forge, ForgeIssue } from '../../forge/forge.ts'
 import type { ForgeBacklog } from '../../recovery/plan/recommend-start.ts'
-import { sortIssues, type IssueFate, type IssueLinks, type IssueRules } from '../../recovery/plan/sort-issues.ts'
+import type { IssueFate, IssueLinks } from '../../recovery/plan/sort-issues.ts'
 import { goalsOfIssues } from '../../store/forge-link.ts'
 import type { Context } from '../core/context.ts'
+import { readForge } from '../core/forge-issues.ts'
 import { createGoal, type GoalOptions } from './create-goal.ts'
 import { issueInput } from './issue-input.ts'
 
@@ -38,55 +39,24 @@ const take = async (context: Context, forge: Forge, issues: ForgeIssue[], fates:
   return taken
 }
 
-/**
- * Each listed issue with its fate. Of those that would start, the issues that they depend on are looked up where they are not listed:
- * those have no label.
- */
-const fatesOf = async (
-  forge: Forge,
-  issues: readonly ForgeIssue[],
-  links: Omit<IssueLinks, 'open'>,
-  rules: IssueRules,
-): Promise<IssueFate[]> => {
-  const open = new Set(issues.map(({ number }) => number))
-  const first = sortIssues(issues, { ...links, open }, rules)
-  const needed = new Set(first.flatMap((fate) => (fate.fate === 'start' ? fate.read.dependsOn : [])))
-  for (const number of needed) if (await isOpen(forge, number)) open.add(number)
-  return sortIssues(issues, { ...links, open }, rules)
-}
-
-/** False = it is closed, or there is none with this number: a pull request, for example. */
-const isOpen = async (forge: Forge, number: number): Promise<boolean> => {
-  try {
-    return (await forge.issue(number)).isOpen
-  } catch (error) {
-    if (error instanceof AppError && (error.code === 'NOT_FOUND' || error.code === 'INPUT_INVALID')) return false
-    throw error
-  }
-}
-
 /** What the forge shows, with `create` after goals were made of the issues whose turn it is. A forge that does not answer is a warning. */
 export const forgeBacklog = async (
   context: Pick<Context, 'forge' | 'config'>,
   known: IssueLinks['goals'],
   create?: (forge: Forge, issues: ForgeIssue[], fates: IssueFate[]) => Promise<Taken>,
 ): Promise<ForgeBacklog> => {
-  const rules = context.config().forge
-  if (rules.kind === 'off')
+  if (context.config().forge.kind === 'off')
     return {
       issueTaskBacklogCount: 0,
       openPrCount: 0,
       warnings: ['Issues and pull requests are not counted: forge.kind is "off"'],
     }
   try {
-    const forge = await context.forge?.()
-    if (forge === undefined) throw new AppError('ENGINE_UNAVAILABLE', 'this process has no access to a forge')
-    const [issues, pullRequests] = [await forge.openIssues(rules.label), await forge.openPullRequests()]
-    const fates = await fatesOf(forge, issues, { goals: known, pullRequests }, rules)
+    const { forge, issues, fates, pullRequests } = await readForge(context, known)
     const { warnings = [] } = (await create?.(forge, issues, fates)) ?? {}
     return {
       issueTaskBacklogCount: fates.filter(({ fate }) => fate !== 'left').length,
-      openPrCount: pullRequests.length,
+      openPrCount: pullRequests,
       warnings: [...fates.flatMap(warningOf), ...warnings],
     }
   } catch (error) {

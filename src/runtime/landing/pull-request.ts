@@ -4,6 +4,7 @@
  */
 import type { Goal } from '../../domain/goal.ts'
 import { isWithoutWork } from '../../domain/goal.ts'
+import { isWork } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import type { Forge, PullRequest } from '../../forge/forge.ts'
 import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
@@ -28,7 +29,7 @@ export const opensPullRequests = ({ config }: Pick<Context, 'config'>): boolean 
 /** What a reviewer reads: what was done, which checks passed on it, and for what an automatic landing would have been held. */
 const bodyOf = async (context: Context, goal: Ready, link: ForgeLink | undefined): Promise<string> => {
   const tasks = await listTasks(context.db, goal.id)
-  const done = tasks.filter(({ status, supersededBy }) => status === 'done' && supersededBy === null)
+  const done = tasks.filter((task) => isWork(task) && task.status === 'done')
   const lines = done.map(
     ({ title, commands }) =>
       `- ${title}${commands.length === 0 ? '' : ` (passed: ${commands.map((command) => `\`${command}\``).join(', ')})`}`,

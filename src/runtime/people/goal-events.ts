@@ -32,6 +32,23 @@ export const goalEvents: EventTypes = {
         ? `the goal was planned as ${counted(p, 'count', 'task')}${p.mode === 'only' ? ', which are only shown' : ''}`
         : `there is no plan, so the goal is one task: ${payloadText(p, 'reason')}`,
   },
+  'planner.replan_triggered': {
+    meaning: 'every task of a planned goal is done; a planner looks for what the goal asks for and nobody did',
+    sentence: () => 'what was done is compared with what the goal asks for',
+  },
+  'planner.replan_finished': {
+    meaning: 'a planner compared a goal with what was done; what is missing became tasks',
+    sentence: (p) =>
+      p.count === 0 ? 'nothing is missing of the goal' : `${counted(p, 'count', 'task')} added for what is missing`,
+  },
+  'planner.replan_skipped': {
+    meaning: 'a goal was not compared with what was done',
+    sentence: (p) => withReason(p, 'what is missing was not looked for'),
+  },
+  'planner.replan_failed': {
+    meaning: 'a planner gave no answer that counts about what is missing; the goal ends as it is',
+    sentence: (p) => withReason(p, 'what is missing was looked for in vain'),
+  },
   'goal.paused': {
     meaning: 'no new work of the goal starts',
     sentence: (p) => withReason(p, 'paused'),

@@ -5,6 +5,7 @@
 import { inferredChecks, manifestNames } from '../checks/infer-from-files.ts'
 import { lackOf } from '../checks/lack-of-base.ts'
 import { manifestScripts } from '../checks/manifest-scripts.ts'
+import { isOfReplan, replanPriority } from '../../domain/replan.ts'
 import type { PlanMode } from '../../domain/task.ts'
 import { readSuggestion } from '../../recovery/command/suggested.ts'
 import { planAnswerSchema, planQuestion, surveyOf, type PlanAnswer } from '../../recovery/plan/plan-question.ts'
@@ -27,7 +28,7 @@ import { accountLimitOf } from '../harness/accounts.ts'
 import { closeRun, freshTask } from './endings.ts'
 import type { PhaseResult } from './phase.ts'
 
-const timeoutMs = 20 * 60_000
+export const planTimeoutMs = 20 * 60_000
 const mostTasks = 20
 /** Hints that the planner reads. All of them are compared with its tasks. */
 const mostHintLines = 20
@@ -58,7 +59,7 @@ interface Base {
   scripts: string[]
 }
 
-const baseOf = async ({ context, run, task }: RunContext): Promise<Base> => {
+export const baseOf = async ({ context, run, task }: RunContext): Promise<Base> => {
   const { git, files: disk } = context.ports
   const commit = run.baseCommit ?? ''
   const files = await git.filesOf(context.shadow, commit)
@@ -80,16 +81,26 @@ const baseOf = async ({ context, run, task }: RunContext): Promise<Base> => {
   }
 }
 
+/** The tasks of an answer as they can be done here. */
+export const shaped = async (runContext: RunContext, answer: PlanAnswer, base: Base): Promise<Plan> => {
+  const { context, task } = runContext
+  return shapePlan(answer, {
+    ...{ files: base.files, allowedPaths: task.allowedPaths, deniedPaths: deniedTexts(runContext) },
+    ...{ checks: task.originalCommands, hints: await plannedHints(context.db), policy: context.pathPolicy() },
+    refusedCommands: await refusedCommands(runContext, answer, base.checks),
+  })
+}
+
 /** The plan, or why there is none. */
 type Planned = { ok: true; plan: Plan } | { ok: false; reason: string }
 
 /** What is planned: the text of the planning task, which a person may have edited since, and the person's hint. */
-const requirementOf = ({ task }: RunContext): string =>
+export const requirementOf = ({ task }: RunContext): string =>
   task.hint === null ? task.instructions : `${task.instructions}\n\n${task.hint}`
 
 /** Undefined = the goal or the account does not allow a question now, so that this phase decides how the run ends. */
 const askPlanner = async (runContext: RunContext): Promise<Planned | undefined> => {
-  const { context, run, task } = runContext
+  const { context, run } = runContext
   const requirement = requirementOf(runContext)
   const base = await baseOf(runContext)
   const hints = await plannedHints(context.db)
@@ -103,7 +114,7 @@ const askPlanner = async (runContext: RunContext): Promise<Planned | undefined> 
       prompt: planQuestion({ roleText, requirement, survey, hints: lines, mostTasks }),
       schema: planAnswerSchema(mostTasks),
       input: { requirement, commit: run.baseCommit },
-      ...{ timeoutMs, attempts: 2 },
+      ...{ timeoutMs: planTimeoutMs, attempts: 2 },
     },
   )
   if (!answer.ok) {
@@ -112,12 +123,7 @@ const askPlanner = async (runContext: RunContext): Promise<Planned | undefined> 
       (answer.reason === 'account_limit' && (await accountLimitOf(context, context.db, run.harness)) !== undefined)
     return isHeld ? undefined : { ok: false, reason: answer.detail }
   }
-  const plan = shapePlan(answer.value, {
-    ...{ files: base.files, allowedPaths: task.allowedPaths, deniedPaths: deniedTexts(runContext), hints },
-    checks: task.originalCommands,
-    ...{ refusedCommands: await refusedCommands(runContext, answer.value, base.checks), policy: context.pathPolicy() },
-  })
-  return { ok: true, plan }
+  return { ok: true, plan: await shaped(runContext, answer.value, base) }
 }
 
 const wholeGoal = (runContext: RunContext): PlannedTask => ({
@@ -138,12 +144,16 @@ const wholeGoal = (runContext: RunContext): PlannedTask => ({
 
 /** An agent does its own part, and needs the whole goal only to understand it. */
 const instructionsOf = (planned: PlannedTask, { task }: RunContext, count: number): string =>
-  count === 1
+  count === 1 && !isOfReplan(task)
     ? planned.instructions
     : `${planned.instructions}\n\nWhat the goal needs this for: ${planned.purpose}\n\nThe whole goal, of which other tasks do the rest:\n${task.instructions.slice(0, longestRequirement)}`
 
 /** Adds the tasks of the plan to the goal, behind those that it has. */
-const insertPlanned = async (tx: Queryable, runContext: RunContext, tasks: readonly PlannedTask[]): Promise<void> => {
+export const insertPlanned = async (
+  tx: Queryable,
+  runContext: RunContext,
+  tasks: readonly PlannedTask[],
+): Promise<void> => {
   const { context, goal, task } = runContext
   const ids = tasks.map(() => context.newId('t'))
   const last = Math.max(0, ...(await listTasks(tx, goal.id)).map(({ number }) => number))
@@ -156,8 +166,8 @@ const insertPlanned = async (tx: Queryable, runContext: RunContext, tasks: reado
       commands: planned.commands.length === 0 ? task.originalCommands : planned.commands,
       commandSource: task.commandSource,
       dependsOn: planned.after.map((other) => ids[other] as string),
-      ...{ targetArea: task.targetArea, harness: task.harness, model: task.model, priority: task.priority },
-      judge: task.judge,
+      ...{ targetArea: task.targetArea, harness: task.harness, model: task.model, judge: task.judge },
+      priority: isOfReplan(task) ? task.priority - replanPriority : task.priority,
     })),
   )
 }

@@ -14,7 +14,7 @@ export interface AppliedPaths {
   reasons: readonly string[]
 }
 
-const actionOf = ({ allowed, discarded }: AppliedPaths): string =>
+export const actionOf = ({ allowed, discarded }: AppliedPaths): string =>
   [...(allowed.length > 0 ? ['allow'] : []), ...(discarded.length > 0 ? ['discard'] : [])].join('+')
 
 const shortList = (paths: readonly string[]): string =>

@@ -16,6 +16,7 @@ import { recover } from '../carry-out.ts'
 import { endCancelled, endAccountLimited, endPaused } from '../endings.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
 import { planGoal } from '../plan-goal.ts'
+import { replanGoal } from '../replan-goal.ts'
 
 /** Ends what an earlier launch left running and keeps its work, before the run ends. */
 const endEarlier = async (runContext: RunContext, reason: string): Promise<void> => {
@@ -66,7 +67,9 @@ export const launch: Phase = async (runContext) => {
   if (!mayHaveRun(runContext)) {
     const next = await refuseStart(runContext)
     if (next !== undefined) return next
-    if (runContext.task.plan !== null) return planGoal(runContext, runContext.task.plan)
+    const { plan } = runContext.task
+    if (plan === 'replan') return replanGoal(runContext)
+    if (plan !== null) return planGoal(runContext, plan)
     await repairBeforeLaunch(runContext)
     layTurn(runContext)
   }
