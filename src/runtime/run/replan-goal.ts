@@ -5,7 +5,7 @@
 import { messageOf } from '../../errors.ts'
 import { askedFor, replanAnswerSchema, replanQuestion } from '../../recovery/plan/replan-question.ts'
 import type { Plan } from '../../recovery/plan/shape-plan.ts'
-import { mustSucceed } from '../../store/db.ts'
+import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
 import { listLiveGoals } from '../../store/goal.ts'
 import { judgeRun } from '../../store/run.ts'
@@ -78,10 +78,16 @@ const compare = async (runContext: RunContext): Promise<Compared | undefined> =>
   return { kind: 'finished', plan: { ...plan, notes: [...notes, ...plan.notes] } }
 }
 
-const payloadOf = (compared: Compared): Record<string, unknown> => {
-  if (compared.kind !== 'finished') return { reason: compared.reason.slice(0, 600) }
-  const { tasks, notes, hints } = compared.plan
-  return { count: tasks.length, tasks, notes, policyRecoveryHintApplications: hints }
+const tell = async (tx: Queryable, { run }: RunContext, compared: Compared): Promise<void> => {
+  const ids = { goalId: run.goalId, taskId: run.taskId, runId: run.id }
+  if (compared.kind === 'finished') {
+    const { tasks, notes, hints } = compared.plan
+    const payload = { count: tasks.length, tasks, notes, policyRecoveryHintApplications: hints }
+    return appendEvent(tx, { type: 'planner.replan_finished', ...ids, payload })
+  }
+  const payload = { reason: compared.reason.slice(0, 600) }
+  if (compared.kind === 'skipped') return appendEvent(tx, { type: 'planner.replan_skipped', ...ids, payload })
+  return appendEvent(tx, { type: 'planner.replan_failed', ...ids, payload })
 }
 
 /** Ends the run: the tasks, the event and the end of this task are one transaction, so that a crash never plans twice. */
@@ -92,11 +98,7 @@ const end = async (runContext: RunContext, compared: Compared): Promise<void> =>
     await closeRun(tx, runContext, 'succeeded', null)
     await judgeRun(tx, run.id)
     if (compared.kind === 'finished') await insertPlanned(tx, runContext, compared.plan.tasks)
-    await appendEvent(tx, {
-      type: `planner.replan_${compared.kind}`,
-      ...{ goalId: run.goalId, taskId: run.taskId, runId: run.id },
-      payload: payloadOf(compared),
-    })
+    await tell(tx, runContext, compared)
     mustSucceed(await moveTask(tx, await freshTask(tx, runContext), 'verdict_recorded', { runId: run.id }))
   })
   context.at('run-finished')
