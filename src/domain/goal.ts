@@ -162,6 +162,7 @@ export const goalFlow = {
     { from: 'active', to: 'ready', trigger: 'all_done', owner: 'cycle manager', event: 'goal.ready' },
     { from: 'ready', to: 'done', trigger: 'landed', owner: 'merge queue', event: 'goal.done' },
     { from: 'ready', to: 'active', trigger: 'outdated', owner: 'merge queue', event: 'goal.outdated' },
+    { from: 'ready', to: 'active', trigger: 'corrected', owner: 'merge queue', event: 'goal.corrected' },
     ...fromEach(['failed', 'cancelled'], {
       to: 'active',
       trigger: 'landed_in_part',

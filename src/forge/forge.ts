@@ -26,6 +26,28 @@ export interface PullRequest {
   mergeCommit: string | null
 }
 
+/** What a check of the forge says of one commit. */
+export interface ForgeCheck {
+  name: string
+  state: 'pending' | 'passed' | 'failed'
+  /** What the check says itself, without its log. */
+  text: string
+  url: string
+  /** Under which its log is read and it is run again; null = the forge offers neither. */
+  job: number | null
+}
+
+export interface ForgeReview {
+  id: number
+  author: string
+  isByMember: boolean
+  /** The author's last word: later ones replace a request for changes. */
+  wantsChanges: boolean
+  body: string
+  /** Answers to comments are not among them. */
+  comments: { id: number; path: string; line: number | null; body: string }[]
+}
+
 export interface NewPullRequest {
   title: string
   body: string
@@ -45,6 +67,15 @@ export interface Forge {
   openPullRequests(): Promise<PullRequest[]>
   pullRequest(number: number): Promise<PullRequest>
   openPullRequest(wanted: NewPullRequest): Promise<PullRequest>
+  closePullRequest(number: number): Promise<void>
+  checks(commit: string): Promise<ForgeCheck[]>
+  /** The end of the log of a check; empty = there is none any more. */
+  checkLog(job: number): Promise<string>
+  runCheckAgain(job: number): Promise<void>
+  /** Of the pull request, the oldest first. */
+  reviews(number: number): Promise<ForgeReview[]>
+  /** Under the comment on a line, or, without one, under the pull request. */
+  reply(number: number, comment: number | null, text: string): Promise<void>
 }
 
 const namePattern = /^[\w.-]{1,100}\/[\w.-]{1,100}$/

@@ -37,6 +37,7 @@ import { migration as forge } from './migrations/0031-forge.ts'
 import { migration as branchPrefix } from './migrations/0032-branch-prefix.ts'
 import { migration as checkoutQuestion } from './migrations/0033-checkout-question.ts'
 import { migration as replan } from './migrations/0034-replan.ts'
+import { migration as forgeFeedback } from './migrations/0038-forge-feedback.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -72,6 +73,7 @@ export const migrations: readonly string[] = [
   branchPrefix,
   checkoutQuestion,
   replan,
+  forgeFeedback,
 ]
 
 const uniqueViolation = '23505'

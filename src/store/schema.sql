@@ -158,6 +158,22 @@ create table event (
 CREATE INDEX event_of_goal ON event USING btree (goal_id, id);
 CREATE INDEX event_of_task ON event USING btree (task_id, id);
 
+create table forge_feedback (
+  goal_id text not null,
+  key text not null,
+  head text not null,
+  action text not null,
+  task_id text,
+  points jsonb not null default '[]'::jsonb,
+  comments jsonb not null default '[]'::jsonb,
+  replied boolean not null default false,
+  created_at timestamp with time zone not null default unstuck_now(),
+  constraint forge_feedback_pkey PRIMARY KEY (goal_id, key, head, action),
+  constraint forge_feedback_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
+  constraint forge_feedback_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id),
+  constraint forge_feedback_action_check CHECK ((action = ANY (ARRAY['run_again'::text, 'task'::text])))
+);
+
 create table forge_link (
   goal_id text not null,
   issue integer,

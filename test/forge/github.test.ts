@@ -78,3 +78,38 @@ it('a server that does not answer is an outage', async () => {
   const nowhere = createGitHub({ apiUrl: 'http://127.0.0.1:9', repository: 'acme/shop', token: 'x' })
   await expect(nowhere.openIssues('')).rejects.toMatchObject({ code: 'REMOTE_UNAVAILABLE' })
 })
+
+it('reads checks, statuses and reviews, and takes only the last word of each reviewer', async () => {
+  const { number } = await forge.openPullRequest({ title: 'A change', body: '', branch: 'reviewed', base: 'main' })
+  github.checks.push(
+    { id: 5, ref: 'abc', name: 'lint', conclusion: 'failure', log: '2026-01-01T00:00:00.1234567Z it is wrong\n' },
+    { id: 6, ref: 'abc', name: 'slow', conclusion: null },
+    { id: 7, ref: 'abc', name: 'left out', conclusion: 'skipped' },
+  )
+  github.statuses.push({ ref: 'abc', context: 'deploy', state: 'error' })
+  const checks = await forge.checks('abc')
+  expect(checks.map(({ name, state, job }) => [name, state, job])).toEqual([
+    ['lint', 'failed', 5],
+    ['slow', 'pending', null],
+    ['left out', 'passed', null],
+    ['deploy', 'failed', null],
+  ])
+  expect(await forge.checkLog(5)).toBe('it is wrong\n')
+  const comments = [{ id: 70, path: 'a.js', line: 3, body: 'Why?' }]
+  github.reviews.push(
+    { id: 1, pull: number, state: 'CHANGES_REQUESTED', body: 'No', comments },
+    { id: 2, pull: number, state: 'APPROVED', body: 'Now yes' },
+    { id: 3, pull: number, state: 'CHANGES_REQUESTED', body: 'No', author: 'eve', association: 'NONE' },
+    { id: 4, pull: number, state: 'COMMENTED', body: 'Hm', author: 'eve', association: 'NONE' },
+  )
+  const reviews = await forge.reviews(number)
+  expect(reviews.map(({ wantsChanges, isByMember }) => [wantsChanges, isByMember])).toEqual([
+    [false, true],
+    [false, true],
+    [true, false],
+    [false, false],
+  ])
+  expect(reviews[0]?.comments).toEqual(comments)
+  await forge.closePullRequest(number)
+  expect((await forge.pullRequest(number)).state).toBe('closed')
+})

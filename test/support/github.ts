@@ -27,6 +27,28 @@ export interface HeldPull {
   repository?: string
 }
 
+/** Of GitHub Actions where it has a log. */
+export interface HeldCheck {
+  id: number
+  /** A commit, or the name of a branch. */
+  ref: string
+  name: string
+  /** Null = it runs. */
+  conclusion: string | null
+  log?: string
+  summary?: string
+}
+
+export interface HeldReview {
+  id: number
+  pull: number
+  state: 'APPROVED' | 'CHANGES_REQUESTED' | 'COMMENTED' | 'DISMISSED'
+  body: string
+  author?: string
+  association?: string
+  comments?: { id: number; path: string; line: number; body: string }[]
+}
+
 /** Answered instead of the next requests, one each. */
 export interface Refusal {
   status: number
@@ -46,6 +68,11 @@ const bodyOf = async (request: IncomingMessage): Promise<Record<string, string>>
 export const openGitHub = async () => {
   const issues: HeldIssue[] = []
   const pulls: HeldPull[] = []
+  const checks: HeldCheck[] = []
+  const statuses: { ref: string; context: string; state: string }[] = []
+  const reviews: HeldReview[] = []
+  /** Written by whom is asked; `null` = under the pull request itself. */
+  const replies: { comment: number | null; body: string }[] = []
   const refusals: Refusal[] = []
   const requests: string[] = []
   let port = 0
@@ -74,6 +101,23 @@ export const openGitHub = async () => {
       base: { ref: pull.base, repo: { full_name: repository } },
     },
   })
+
+  const checkRow = ({ id, name, conclusion, log, summary }: HeldCheck) => ({
+    ...{
+      id,
+      name,
+      conclusion,
+      status: conclusion === null ? 'in_progress' : 'completed',
+      html_url: `${html('pull', 1)}/${id}`,
+    },
+    output: { title: null, summary: summary ?? null, text: null },
+    app: { slug: log === undefined ? 'another-ci' : 'github-actions' },
+  })
+  const reviewRow = ({ id, state, body, author = 'ada', association = 'MEMBER' }: HeldReview) => ({
+    ...{ id, state, body, user: { login: author }, author_association: association },
+  })
+  const commentRows = ({ id: review, comments = [] }: HeldReview) =>
+    comments.map((comment) => ({ ...comment, pull_request_review_id: review }))
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = new URL(request.url ?? '/', 'http://127.0.0.1')
@@ -113,8 +157,35 @@ export const openGitHub = async () => {
       pulls.push(pull)
       return send(201, pullRow(pull))
     }
+    const ref = decodeURIComponent(/^\/commits\/(.+)\/(?:check-runs|status)$/.exec(path)?.[1] ?? '')
+    if (path.endsWith('/check-runs'))
+      return send(200, { total_count: 1, check_runs: checks.filter((check) => check.ref === ref).map(checkRow) })
+    if (path.endsWith('/status')) return send(200, { statuses: statuses.filter((status) => status.ref === ref) })
+    const job = checks.find(({ id }) => id === Number(/^\/actions\/jobs\/(\d+)\//.exec(path)?.[1]))
+    if (job !== undefined && path.endsWith('/logs')) {
+      if (job.log === undefined) return send(410, { message: 'Gone' })
+      response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' })
+      return void response.end(job.log)
+    }
+    if (job !== undefined && path.endsWith('/rerun')) {
+      job.conclusion = null
+      return send(201, {})
+    }
+    const reviewed = Number(/^\/pulls\/(\d+)\//.exec(path)?.[1])
+    const ofPull = reviews.filter((review) => review.pull === reviewed)
+    if (path.endsWith('/reviews')) return send(200, ofPull.map(reviewRow))
+    if (path.endsWith('/comments') && method === 'GET') return send(200, ofPull.flatMap(commentRows))
+    if (method === 'POST' && /\/(?:comments|replies)$/.test(path)) {
+      const comment = /\/comments\/(\d+)\/replies$/.exec(path)?.[1]
+      replies.push({
+        comment: comment === undefined ? null : Number(comment),
+        body: (await bodyOf(request)).body ?? '',
+      })
+      return send(201, {})
+    }
     if (path === '/pulls') return send(200, pulls.filter(({ state }) => state === 'open').map(pullRow))
     const pull = pulls.find((held) => held.number === number)
+    if (method === 'PATCH' && pull !== undefined) Object.assign(pull, await bodyOf(request))
     return pull === undefined ? send(404, { message: 'Not Found' }) : send(200, pullRow(pull))
   }
 
@@ -123,7 +194,7 @@ export const openGitHub = async () => {
   await once(server, 'listening')
   port = (server.address() as AddressInfo).port
   return {
-    ...{ issues, pulls, refusals, requests, repository, token },
+    ...{ issues, pulls, checks, statuses, reviews, replies, refusals, requests, repository, token },
     apiUrl: `http://127.0.0.1:${port}`,
     close: async () => {
       server.closeAllConnections()

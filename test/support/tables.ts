@@ -22,6 +22,7 @@ export const tables = [
   'run',
   'agent',
   'task',
+  'forge_feedback',
   'forge_link',
   'goal',
   'engine',

@@ -5,10 +5,11 @@
 import type { Goal } from '../../domain/goal.ts'
 import { isWithoutWork } from '../../domain/goal.ts'
 import { isWork } from '../../domain/task.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, messageOf } from '../../errors.ts'
 import type { Forge, PullRequest } from '../../forge/forge.ts'
 import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
 import { forgeLinkOf, recordPullRequest, recordPushedHead, type ForgeLink } from '../../store/forge-link.ts'
+import { abandonedPullRequests } from '../../store/forge-feedback.ts'
 import { getGoal, listLiveGoals, lockGoal, moveGoal, progressGoal } from '../../store/goal.ts'
 import { confirmLeadership } from '../../store/leader.ts'
 import { listTasks } from '../../store/task.ts'
@@ -16,6 +17,7 @@ import type { Remote } from '../../workspace/remote.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
 import { withoutSecrets } from '../core/without-secrets.ts'
 import { acceptedFailuresText, autoLandBlocker } from './accepted-failures.ts'
+import { answerPullRequest, replyToReviews } from './answer-pull-request.ts'
 import { hasTarget, type Ready } from './land-goal.ts'
 import { refuseLanding } from './refused-landing.ts'
 import { targetRef } from './remote-target.ts'
@@ -113,6 +115,37 @@ const requireCarried = async (tx: Queryable, goal: Ready): Promise<void> => {
   if (now === undefined || now.version !== goal.version || !isCarried(now)) throw new StaleError(`goal ${goal.id}`)
 }
 
+const waitingText = ({ number, url }: PullRequest, note: string): string =>
+  `pull request #${number} waits to be merged: ${url}${note}`
+
+/** What was refused is over: the pull request is open, its branch holds the head, and nobody objects. */
+const recordWaiting = async (context: Context, goal: Ready, pull: PullRequest, note: string): Promise<void> => {
+  const link = await forgeLinkOf(context.db, goal.id)
+  const isRecorded = link?.pullRequest === pull.number && link.pullRequestState === 'open'
+  const reason = waitingText(pull, note)
+  if (isRecorded && goal.landing.refused === null && goal.reason === reason) return
+  await context.db.transaction(async (tx) => {
+    await requireCarried(tx, goal)
+    if (!isRecorded) await recordPullRequest(tx, goal.id, pull)
+    await progressGoal(tx, goal.id, { landing: { refused: null }, reason })
+  })
+}
+
+const tellClosed = async (
+  context: Context,
+  goal: Ready,
+  pull: PullRequest,
+  link: ForgeLink | undefined,
+): Promise<void> => {
+  if (link?.pullRequestState !== 'closed')
+    await context.db.transaction(async (tx) => {
+      await requireCarried(tx, goal)
+      await recordPullRequest(tx, goal.id, pull)
+    })
+  const detail = `pull request #${pull.number} was closed without being merged`
+  await refuseLanding(context, goal, { reason: 'pull-request-closed', detail, paths: [] })
+}
+
 const follow = async (
   context: Context,
   { forge, origin }: { forge: Forge; origin: Remote },
@@ -120,28 +153,22 @@ const follow = async (
 ): Promise<void> => {
   const link = await forgeLinkOf(context.db, goal.id)
   const number = link?.pullRequest ?? null
-  const before = number === null ? undefined : await forge.pullRequest(number)
-  if (before?.state === 'merged') return finish(context, origin, goal, before)
+  const known = number === null ? undefined : await forge.pullRequest(number)
+  const isMerged = known?.state === 'merged'
+  if (isMerged && link?.pushedHead === goal.headCommit) return finish(context, origin, goal, known)
   if (!(await pushHead(context, origin, goal, link))) {
     const detail = `${goalBranch(goal)} on ${origin.url} has commits that the goal does not have`
     return refuseLanding(context, goal, { reason: 'branch-changed', detail, paths: [] })
   }
+  // What came after the merge needs a pull request of its own.
+  const before = isMerged ? undefined : known
   const pull = before ?? (await openOne(context, forge, goal, link))
-  // What was refused is over once its pull request is open again and its branch holds the head.
-  const isOver = pull.state === 'open' && goal.landing.refused !== null
-  if (pull.state === link?.pullRequestState && !isOver) return
-  await context.db.transaction(async (tx) => {
-    await requireCarried(tx, goal)
-    await recordPullRequest(tx, goal.id, pull)
-    if (pull.state === 'open')
-      await progressGoal(tx, goal.id, {
-        landing: { refused: null },
-        reason: `pull request #${pull.number} waits to be merged: ${pull.url}`,
-      })
-  })
-  if (pull.state !== 'closed') return
-  const detail = `pull request #${pull.number} was closed without being merged`
-  await refuseLanding(context, goal, { reason: 'pull-request-closed', detail, paths: [] })
+  if (pull.state === 'closed') return tellClosed(context, goal, pull, link)
+  if (pull.number !== number || link?.pullRequestState !== 'open') return recordWaiting(context, goal, pull, '')
+  await replyToReviews(context, forge, goal, pull.number)
+  const requireUnchanged = (tx: Queryable) => requireCarried(tx, goal)
+  const note = await answerPullRequest(context, { forge, pull, requireUnchanged }, goal)
+  if (note !== undefined) await recordWaiting(context, goal, pull, note)
 }
 
 const isCarried = (goal: Goal): goal is Ready =>
@@ -168,20 +195,42 @@ const placesOf = async (context: Context): Promise<{ forge: Forge; origin: Remot
   throw new AppError('CONFIG_INVALID', 'a pull request needs the remote "origin", and this repository has none')
 }
 
+/** Whoever cancelled the goal does not want its pull request merged. */
+const closeAbandoned = async (context: Context, forge: Forge): Promise<void> => {
+  for (const { goalId, pullRequest } of await abandonedPullRequests(context.db)) {
+    const pull = await forge.pullRequest(pullRequest)
+    await confirmLeadership(context.db)
+    if (pull.state === 'open') await forge.closePullRequest(pullRequest)
+    const state = pull.state === 'merged' ? 'merged' : 'closed'
+    await recordPullRequest(context.db, goalId, { number: pullRequest, url: pull.url, state })
+  }
+}
+
 /** Looks at the pull requests of all finished goals once; returns what went wrong, in words. One that fails holds no other up. */
 export const followPullRequests = async (context: Context): Promise<string[]> => {
   const goals = (await listLiveGoals(context.db)).filter(isCarried)
-  if (goals.length === 0) return []
+  const isAbandoned = (await abandonedPullRequests(context.db)).length > 0
+  if (goals.length === 0 && !isAbandoned) return []
   // Asked once for all goals, because it may start a program. Where it fails, each of them says so.
   const places = placesOf(context)
   const problems: string[] = []
-  for (const goal of goals) {
+  const attempt = async (work: () => Promise<void>, failed: (error: unknown) => Promise<string>): Promise<void> => {
     try {
-      await follow(context, await places, goal)
+      await work()
     } catch (error) {
       // The next poll reads what changed.
-      if (!(error instanceof StaleError)) problems.push(await sayTrouble(context, goal, error))
+      if (!(error instanceof StaleError)) problems.push(await failed(error))
     }
   }
+  for (const goal of goals)
+    await attempt(
+      async () => follow(context, await places, goal),
+      (error) => sayTrouble(context, goal, error),
+    )
+  if (isAbandoned)
+    await attempt(
+      async () => closeAbandoned(context, (await places).forge),
+      async (error) => messageOf(error),
+    )
   return problems
 }

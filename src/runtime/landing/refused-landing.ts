@@ -42,6 +42,7 @@ const remedy: Record<string, string> = {
 const pullRequestRemedy: Record<string, string> = {
   'pull-request-closed': 'reopen it',
   'branch-changed': 'remove them there',
+  'pull-request-feedback': 'answer there, or mend it and push',
   'merged-elsewhere': 'merge it there as well',
   forge: 'fix that',
 }

@@ -16,6 +16,14 @@ export const goalEvents: EventTypes = {
     meaning: 'a goal was made of an issue of the forge',
     sentence: (p) => `the goal was made of issue #${payloadText(p, 'issue')} (${payloadText(p, 'url')})`,
   },
+  'goal.corrected': {
+    meaning: 'a check or a review of the pull request objects to the work, and a task puts it right',
+    sentence: (p) => withReason(p, 'the work is corrected'),
+  },
+  'goal.pull_request_check': {
+    meaning: 'a check of the pull request is run again',
+    sentence: (p) => `the check ${payloadText(p, 'name')} is run again: ${payloadText(p, 'reason')}`,
+  },
   'goal.pull_request': {
     meaning: 'the pull request of a goal was opened, merged or closed',
     sentence: (p) =>
