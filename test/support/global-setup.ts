@@ -2,6 +2,9 @@
  * Runs once before any test of a project that needs a store. Refuses an old Node by name, because the suites would fail in ways that
  * do not say so, and starts the one database server that all files share, with the template of their databases (test-db.ts).
  */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { startScratchServer } from '../../scripts/scratch-server.ts'
 import { makeTemplate, type SharedServer } from './test-db.ts'
@@ -22,5 +25,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const { url, home, clear } = await startScratchServer()
   await makeTemplate(url)
   project.provide('server', { url, home })
-  return clear
+  // Workers are ended without a word, so what they would remove at their exit stays.
+  const templates = mkdtempSync(join(tmpdir(), 'unstuck-templates-'))
+  process.env.UNSTUCK_TEST_TEMPLATES = templates
+  return async () => {
+    rmSync(templates, { recursive: true, force: true })
+    await clear()
+  }
 }

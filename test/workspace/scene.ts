@@ -66,7 +66,8 @@ export const commitAll = (root: string, message = 'change'): string => {
 const templates = new Map<string, { folder: string; head: string }>()
 
 const makeTemplate = (files: Record<string, string | Uint8Array>): { folder: string; head: string } => {
-  const folder = join(mkdtempSync(join(tmpdir(), 'unstuck-template-')), 'repository')
+  const parent = process.env.UNSTUCK_TEST_TEMPLATES ?? tmpdir()
+  const folder = join(mkdtempSync(join(parent, 'unstuck-template-')), 'repository')
   mkdirSync(folder)
   // Without the samples of hooks, which nobody reads.
   user(folder, 'init', '--quiet', '--initial-branch=main', '--template=')
