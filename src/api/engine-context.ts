@@ -21,11 +21,11 @@ import { openStore, orClose } from '../store/open.ts'
 import { configuredDatabase } from '../store/postgres-location.ts'
 import { mirrorRoot, openOrigin, openRemote } from '../workspace/remote.ts'
 import { remoteFromEnvironment } from '../workspace/remote-url.ts'
-import { mainWorktree, openRepository } from '../workspace/repository.ts'
 import { openShadow } from '../workspace/shadow.ts'
 import type { Repository } from '../workspace/repository-types.ts'
 import { openAnswerLinks } from './answer-link.ts'
 import { forgeHere } from './forge-here.ts'
+import { openRepositoryHere, recordPlace } from './repository-place.ts'
 import { openRunTokens } from './run-token.ts'
 import { settingsOf } from './settings.ts'
 import { cacheDirOf, openStateDir, stateDirOf, writingIn } from './state-dir.ts'
@@ -64,7 +64,7 @@ interface Signals {
 const openPlace = async ({ root, environment, flags = {} }: EngineOptions) => {
   const address = remoteFromEnvironment(environment, root)
   if (address === undefined) {
-    const repository = await mainWorktree(await openRepository(root))
+    const { repository } = await openRepositoryHere(environment, root)
     openStateDir(stateDirOf(environment, repository.id))
     return { repository, remote: undefined }
   }
@@ -122,6 +122,7 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
   loadConfig({ root, environment, flags: options.flags ?? {} })
   const db = await openDb(options, { stateDir, repositoryId: opened.id }, signals)
   return orClose(db, async () => {
+    if (remote === undefined) await recordPlace(stateDir, opened)
     const settings = await settingsOf({ db, stateDir, root, environment, flags: options.flags ?? {} })
     const { config } = settings
     const repository: Repository = {

@@ -25,6 +25,7 @@ import { watchConnections } from './watch-connections.ts'
 import type { SinkLimits } from './sink.ts'
 import { replaceStateFile, writingIn } from './state-dir.ts'
 import { watchDisk } from './watch-disk.ts'
+import { watchRepository } from './watch-repository.ts'
 import { watchStateFiles } from './watch-state-files.ts'
 
 export interface ServeOptions extends EngineOptions {
@@ -154,6 +155,7 @@ export const serve = async (options: ServeOptions): Promise<Served> => {
   const stopped = engine.stopped.then(() => close(running, api))
   void watchConnections(context)
   void watchDisk(context)
+  void watchRepository(context, stop)
   void watchStateFiles(context, { 'engine.json': address, token: readToken(context.stateDir) }, stop)
   if (options.idleExitMs !== undefined) void watchIdle(context, engine, options.idleExitMs, stop)
   return {

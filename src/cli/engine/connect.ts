@@ -18,7 +18,7 @@ import { refuseRuns } from '../person-here.ts'
 import { createClient, type Client } from './client.ts'
 import { sendTo } from './send-over-socket.ts'
 import { tellOfLeftBranches } from './goal-branches.ts'
-import { makeRoot, homeOf, type Home } from './home.ts'
+import { makeRoot, homeOf, requireRoot, type Home } from './home.ts'
 
 /** Shows what the command is waiting for. */
 export type Say = (text: string) => void
@@ -128,7 +128,9 @@ export const findEngine = async (home: Home): Promise<Client | undefined> => {
   const found = await engineAt(home.stateDir)
   // The state folder belongs to one repository; of a bare one, the engine may have been started in another linked worktree.
   const isHere = home.repository.commonDir !== null || found?.root === home.repository.root
-  return isHere ? found?.client : undefined
+  // One that was started before the repository was moved ends soon, and can do nothing until then.
+  const isLeft = found !== undefined && found.root !== home.repository.root && !existsSync(found.root)
+  return isHere && !isLeft ? found?.client : undefined
 }
 
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
@@ -175,6 +177,7 @@ const spawnUp = (io: Io, home: Home, logPath: string): ChildProcess => {
 }
 
 const startEngine = async (io: Io, home: Home, say: Say): Promise<Client> => {
+  requireRoot(home)
   say('starting the engine')
   await requireRoom(home.stateDir)
   openStateDir(home.stateDir)

@@ -13,7 +13,7 @@ import { repositoryName } from '../../workspace/remote.ts'
 import type { Client } from './client.ts'
 import { engineIdentity, findEngine } from './connect.ts'
 import { tellOfLeftBranches } from './goal-branches.ts'
-import { makeRoot, homeOf, type Home } from './home.ts'
+import { makeRoot, homeOf, requireRoot, type Home } from './home.ts'
 import { keepLogins } from './kept-login.ts'
 import { recordStarter } from './starter.ts'
 import { killWhenSilent, silenceLimits, type SilenceLimits } from './watchdog.ts'
@@ -197,7 +197,9 @@ const superviseRestarts = async (io: Io, args: string[], restarted: Restarted): 
     const child = startChild(io, home.repository.root, [...args, ...logins.args()])
     logins.follow(child)
     const ending = await superviseOnce(io, { ...restarted, child })
-    if (signal.aborted || ending.code === 0) return exitCodes.ok
+    if (signal.aborted) return exitCodes.ok
+    requireRoot(home)
+    if (ending.code === 0) return exitCodes.ok
     if (ending.code !== null && permanent.has(ending.code)) return ending.code
     if (await waitForRoom(io, restarted, ending)) continue
     if (!mayRestart(io, home, crashes, ending)) return exitCodes.failed

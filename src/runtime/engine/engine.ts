@@ -34,6 +34,7 @@ import { reapAll } from './reaper.ts'
 import { msToNextPass, passEveryMs } from './next-pass.ts'
 import { judgeRuns } from '../landing/judge.ts'
 import { createLeadership, type Leadership } from './leadership.ts'
+import { isRepositoryGone } from '../core/gone-repository.ts'
 import { detectReplacedRepository } from '../landing/replaced-repository.ts'
 import type { RunContext } from '../core/run-context.ts'
 import { removeOrphanBranches } from '../goal/orphan-branches.ts'
@@ -153,7 +154,9 @@ const pass = async (context: Context, parts: Loop): Promise<void> => {
   const { executors, engineId, gracePeriod, leadership, exporter } = parts
   parts.askedAt = undefined
   await gracePeriod.compareClocks()
-  await context.refreshSettings?.()
+  // Its files are gone as well, and that is no change of a setting.
+  const isGone = await isRepositoryGone(context)
+  if (!isGone) await context.refreshSettings?.()
   const leading = await leadership?.context()
   if (leading === undefined) await gracePeriod.followClock(undefined)
   else
@@ -162,7 +165,7 @@ const pass = async (context: Context, parts: Loop): Promise<void> => {
       await leaderPass(leading, parts)
     })
   await checkOwnRuns(context, executors, engineId)
-  if (!context.stopping.aborted && !executors.draining) await dispatch(context, executors, engineId)
+  if (!context.stopping.aborted && !executors.draining && !isGone) await dispatch(context, executors, engineId)
   if (leading !== undefined) exporter.start(leading)
 }
 

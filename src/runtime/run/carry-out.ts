@@ -8,6 +8,7 @@ import type { LadderStep } from '../../recovery/ladder.ts'
 import type { Action, ActionIn } from '../../recovery/playbook.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
 import { keepSnapshot } from '../agent/stop-agent.ts'
+import { requireRepository } from '../core/gone-repository.ts'
 import {
   dispatchAction,
   type ActionHandlers,
@@ -92,6 +93,8 @@ export const endUnrecovered = async (
   return 'ended'
 }
 
-/** Chooses the recovery for this evidence and carries it out, or ends the run if none is left. */
-export const recover = async (runContext: RunContext, evidence: Evidence, extra: Extra = {}): Promise<PhaseResult> =>
-  carryOutOr(runContext, await chooseStoredRecovery(runContext.context, runContext.run, evidence), extra)
+/** Chooses the recovery for this evidence and carries it out, or ends the run if none is left. Throws if the repository is gone: that is why it failed. */
+export const recover = async (runContext: RunContext, evidence: Evidence, extra: Extra = {}): Promise<PhaseResult> => {
+  await requireRepository(runContext.context)
+  return carryOutOr(runContext, await chooseStoredRecovery(runContext.context, runContext.run, evidence), extra)
+}

@@ -12,6 +12,7 @@ import { getTask } from '../../store/task.ts'
 import { endInterruptedQuestions } from '../agent/ask-record.ts'
 import { stopProcesses, keepSnapshot, stopLaunch } from '../agent/stop-agent.ts'
 import { reservePorts } from '../core/reserved-ports.ts'
+import { isRepositoryGone, repositoryBack } from '../core/gone-repository.ts'
 import { isOutage } from '../core/remote-link.ts'
 import { isReleased, type RunContext } from '../core/run-context.ts'
 import { dropUnusedRunRef, publishesRunRefs } from '../landing/run-refs.ts'
@@ -101,9 +102,14 @@ const runToEnding = async (runContext: RunContext): Promise<void> => {
     await runPhases(runContext)
   } catch (error) {
     if (runContext.context.stopping.aborted) return
-    if (isStoreTrouble(error)) throw error
+    if (isStoreTrouble(error) || (await isRepositoryGone(runContext.context))) throw error
     await (isReleased(runContext) ? afterAbort(runContext) : endWithError(runContext, error))
   }
+}
+
+const waitForRepository = async ({ context, run }: RunContext): Promise<void> => {
+  context.log.warn({ run: run.id }, 'the folder of the repository is gone, and the run waits for it')
+  await repositoryBack(context)
 }
 
 /** Retries an ending that failed: a `running` run without an executor would be stuck until the engine is restarted. */
@@ -114,8 +120,11 @@ const runWithRetry = async (runContext: RunContext): Promise<void> => {
       return await runToEnding(runContext)
     } catch (error) {
       if (context.stopping.aborted) return
-      const outage = isStoreTrouble(error)
-      if (outage) context.log.warn({ run: runContext.run.id, error: messageOf(error) }, 'the store failed during a run')
+      const isGone = await isRepositoryGone(context)
+      const outage = isGone || isStoreTrouble(error)
+      if (isGone) await waitForRepository(runContext)
+      else if (outage)
+        context.log.warn({ run: runContext.run.id, error: messageOf(error) }, 'the store failed during a run')
       else logUnexpectedError(context, runContext, error)
       failures += outage ? 0 : 1
       if (!(await reattach(runContext, backoff(failures, { firstMs: outageMs, maxMs: longestPauseMs })))) return
