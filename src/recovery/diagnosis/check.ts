@@ -91,6 +91,20 @@ const probed = (check: ObservedCheck, label: Label): Probed => {
   }
 }
 
+/** The system ended it, as opposed to a program that reports that its own limit is reached. */
+const wasKilled = ({ signal, exitCode }: ObservedCheck, evidence: string): boolean =>
+  signal === 'SIGKILL' || exitCode === 137 || /\b137\b|\bKilled\b|\bSIGKILL\b/.test(evidence)
+
+/** A check that the system kills without the work as well is killed for what this machine lacks, also where the kernel counts nothing (containers). */
+const probedOrKilled = (check: ObservedCheck, { label, evidence }: Classification): Probed => {
+  const found = probed(check, label)
+  const isAlike = label === 'out_of_memory' && failsAlikeOnBase(check, label) && wasKilled(check, evidence)
+  if (!isAlike || found.machine.machine !== undefined) return found
+  const seen = found.seen.length === 0 ? '' : ` (${found.seen.join('; ')})`
+  const machine = `the system killed ${check.command}, also without this work, as it does when memory runs out${seen}; it needs more memory, or a higher limit of its container`
+  return { ...found, machine: { machine } }
+}
+
 /** For these labels, an unreachable registry confirms as a fact what the check only printed. */
 const outages = new Set<Label>(['network_unreachable', 'network_transient'])
 
@@ -245,7 +259,7 @@ const readOutput = (check: ObservedCheck): CheckDiagnosis => {
   if (lacking !== undefined) return lacking
   if (check.refusedInstall !== undefined && labels[label].code === 'setup_or_bootstrap_issue')
     return brokenBy(check, ended(check, label, `${found.evidence}; ${check.refusedInstall}`))
-  const { seen, fault, machine } = probed(check, label)
+  const { seen, fault, machine } = probedOrKilled(check, found)
   if (fault === 'environment' && outages.has(label)) return { seen, ...outage(check, found, machine) }
   if (fault === 'work' || isClaim(label) || isUnproven(check, label))
     return { ...brokenBy(check, ended(check, label, label === 'unknown' ? tellingLine(check) : found.evidence)), seen }
