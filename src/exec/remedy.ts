@@ -1,6 +1,7 @@
 /** What a user can do about a refusal or a failure, in the options of the CLI that reported it. */
 import type { Driver } from '../harness/driver.ts'
 import { folderInWords, type Refused } from '../harness/remedy-words.ts'
+import { overflowAdvice } from '../recovery/limit.ts'
 import { shellQuoted } from '../recovery/command/replacement.ts'
 
 /** How to allow a refused call, as the rest of "To allow it: …". */
@@ -36,7 +37,7 @@ export const failureAdvice = (driver: Driver, label: string): string | undefined
     case 'model_missing':
       return 'give a model that the account may use (-m, --model)'
     case 'context_overflow':
-      return 'split the task, or attach less to it'
+      return overflowAdvice
     case 'doom_loop':
       return 'say in the task what to do instead, and run the command again'
     default:

@@ -8,6 +8,9 @@ import type { ReportedFailure } from './evidence.ts'
 import { lastOwnLines, providerMessageIn } from './provider-message.ts'
 import { clampReset, resetIn } from './reset-time.ts'
 
+/** What a person can do when the task is too long for its model, also in a fresh session. */
+export const overflowAdvice = 'split the task, attach less to it, or give it a model with a larger context'
+
 export type LimitKind =
   | 'quota'
   | 'rate limit'

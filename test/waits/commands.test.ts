@@ -1,5 +1,6 @@
 /** Agents without a driver of their own: what their last words say of the provider, through the whole engine. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { overflowAdvice } from '../../src/recovery/limit.ts'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
 const command = (program: string): FaultAgent => ({ driver: 'command', program })
@@ -19,6 +20,7 @@ const agents: Record<string, FaultAgent> = {
   ),
   keyless: command(`console.error('Invalid API key'); process.exit(1)`),
   modelless: command(`console.error('Error: The model \`m-9\` does not exist'); process.exit(1)`),
+  overfull: command(`console.error('prompt is too long: 204800 tokens > 200000 maximum'); process.exit(1)`),
   quoting: once(
     'quoting',
     `console.error('FAIL limit.test.js > says "529 Overloaded"\\n  Error: connect ECONNREFUSED 10.0.0.1:443')`,
@@ -73,6 +75,19 @@ describe('a provider that refuses a command', { timeout: 120_000 }, () => {
   ])('%s: is one question that says so', async (name, question) => {
     const { questions } = await endOf(name)
     expect(questions.map((one) => one.question)).toEqual([expect.stringMatching(question)])
+  })
+
+  test('for too long a task, also in a fresh session: is one question with the advice of `unstuck exec`', async () => {
+    const { goal, questions } = await endOf('overfull')
+    const [question, ...more] = questions
+    expect([question?.details, more]).toEqual([expect.stringContaining(overflowAdvice), []])
+    expect(question?.choices.map(({ id, input }) => [id, input?.name])).toEqual([
+      ['retry', 'model'],
+      ['hint', 'hint'],
+      ['take_over', undefined],
+      ['cancel', undefined],
+    ])
+    expect((await scene.runs(goal)).flatMap(({ launches }) => launches)).toHaveLength(2)
   })
 })
 

@@ -85,7 +85,9 @@ const checkHelp = (runContext: RunContext, diagnosis: Diagnosis): Choice[] => {
   return [...agentHelp(runContext), change, ...(redOnBase === true ? [fix] : [])]
 }
 
-const providerHelp = ({ task }: RunContext, label: DiagnosisLabel): Choice[] | undefined => {
+const providerHelp = (runContext: RunContext, label: DiagnosisLabel): Choice[] | undefined => {
+  const { task } = runContext
+  if (label === 'context_overflow') return [retryWithModelChoice(task.id), ...agentHelp(runContext)]
   if (label === 'auth_failure') return [retryChoice(task.id, 'log in')]
   return label === 'model_missing' ? [retryWithModelChoice(task.id)] : undefined
 }
