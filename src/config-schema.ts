@@ -185,7 +185,7 @@ export const sections = {
     }),
     proofSeconds: numberOfSeconds(0).default(60).meta({
       meaning:
-        'Checks of a run that take longer than this together are not run again as a proof, and the work is said to be not proved.',
+        'Checks of a run that take longer than this together are not run again as a proof, and the work is verified without one.',
     }),
     expectations: z.enum(['hold', 'land']).default('hold').meta({
       meaning:

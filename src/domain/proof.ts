@@ -25,6 +25,8 @@ export interface Proof {
 export const outcomeText = (outcome: string, proof: Proof | undefined): string => {
   if (proof === undefined) return outcome
   if (proof.kind === 'unnoticed' || proof.kind === 'own changes') return proofText(proof)
+  if (proof.kind === 'unproven')
+    return `${outcome === 'verified' ? 'verified: the checks pass; ' : `${outcome}: `}${proofText(proof)}`
   return `${outcome}${proof.kind === 'expectations changed' ? ',' : ':'} ${proofText(proof)}`
 }
 
@@ -45,7 +47,7 @@ export const proofText = ({ kind, fact, tests, files }: Proof): string => {
     case 'own changes':
       return `passes only with its own changes to ${listed(files)}${tests.length === 0 ? ` (${fact})` : `; failing without them: ${listed(tests)}`}`
     case 'unproven':
-      return `not proved: ${fact}`
+      return `it is not shown that a check would fail without this change (${fact})`
   }
 }
 
