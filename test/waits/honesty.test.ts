@@ -31,6 +31,14 @@ const { argv: [, , path, text] } = process
 const isWork = fs.existsSync(path) && fs.readFileSync(path, 'utf8').endsWith(text)
 if (!isWork && !fs.existsSync('TOP/failed-' + path)) { fs.writeFileSync('TOP/failed-' + path, ''); console.log('not ok 1 - sometimes'); process.exit(1) }
 console.log('ok 1 - sometimes')`,
+  // Its third run is that on the base commit, after two on the first work; there, and nowhere else, a test of it fails for no reason.
+  'third.test.js': `const { test } = require('node:test')
+const assert = require('node:assert')
+const fs = require('node:fs')
+const run = fs.existsSync('TOP/thirds') ? Number(fs.readFileSync('TOP/thirds', 'utf8')) + 1 : 1
+fs.writeFileSync('TOP/thirds', String(run))
+test('sometimes', () => assert.notEqual(run, 3))
+test('is not bad', () => assert.ok(!fs.existsSync('third.dat') || fs.readFileSync('third.dat', 'utf8') !== 'bad'))`,
 }
 
 interface Case {
@@ -51,6 +59,11 @@ const cases: Case[] = [
     commands: ['node --test known.test.js', 'node check.js'],
   },
   { name: 'flaky', program: writes('made.txt', 'made'), commands: ['node flaky.js'] },
+  {
+    name: 'third',
+    program: `put('third.dat', count('TOP/third-starts') === 1 ? 'bad' : 'good')`,
+    commands: ['node --test third.test.js'],
+  },
   { name: 'vouched', program: writes('made.js', 'exports.made = 1'), commands: ['node elsewhere.js made.js 1'] },
   {
     name: 'broken',
@@ -169,6 +182,11 @@ describe('does not block and is listed', () => {
   test('a check that fails at random where the work is broken on purpose, which proves nothing', async () => {
     await isDone('vouched')
     expect((await verdictOf('vouched'))?.proof).toMatchObject({ kind: 'unnoticed', files: ['made.js'] })
+  })
+  test('a check that failed at random on the base commit, which proves nothing', async () => {
+    await isDone('third')
+    expect(readFileSync(join(scene.top, 'third-starts'), 'utf8')).toBe('2')
+    expect((await verdictOf('third'))?.proof).toMatchObject({ kind: 'unnoticed', files: ['third.dat'] })
   })
   test('a runner that finds no test now or before, where another check passes', async () => {
     await isDone('empty-beside')

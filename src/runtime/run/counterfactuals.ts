@@ -28,7 +28,8 @@ export interface CounterfactualWork {
 }
 
 export interface Counterfactuals {
-  run: (counterfactual: Counterfactual) => Promise<CounterfactualResult>
+  /** `known`: how the checks failed on this tree earlier. As one run shows little, they run once more. */
+  run: (counterfactual: Counterfactual, known?: CounterfactualResult) => Promise<CounterfactualResult>
   /** Runs of the checks so far. */
   runs: () => number
 }
@@ -189,7 +190,7 @@ export const openCounterfactuals = (
       left.splice(left.indexOf(report.failed?.command ?? ''), 1)
     }
   }
-  const run = async (counterfactual: Counterfactual): Promise<CounterfactualResult> => {
+  const run: Counterfactuals['run'] = async (counterfactual, known) => {
     if (context.clock.elapsed() - begun > allMs) return unknown('the time for it did not suffice')
     const isAccusing = accusing.includes(counterfactual)
     try {
@@ -202,7 +203,7 @@ export const openCounterfactuals = (
           isAccusing,
         )
       }
-      const result = await once()
+      const result = known ?? (await once())
       if (result.state !== 'red' || isCertain(result, await instrumentTexts(runContext, work, counterfactual)))
         return result
       return confirmed(result, await once())

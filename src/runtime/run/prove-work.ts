@@ -80,19 +80,19 @@ const factsOf = async (runContext: RunContext, found: ChangeList, report: Judged
   return { facts, work: { found, split, results, breakable, product } }
 }
 
-/** What earlier runs of the checks on the base commit showed, where they failed: that is a proof without another run. */
+/** How a check failed on the base commit in an earlier run, as a proof of its own if it fails so again. */
 const knownBase = async (
   { context, run }: RunContext,
   checks: readonly CheckResult[],
-): Promise<Partial<Record<Counterfactual, CounterfactualResult>>> => {
+): Promise<CounterfactualResult | undefined> => {
   const place = { ...context, commit: run.baseCommit ?? '', installs: run.verdict?.installed ?? [] }
   for (const { command } of checks) {
     const known = await cachedResult(context.ports, place, [command])
     if (known?.state !== 'fails' || known.set.infra || known.tests === undefined) continue
     const failing = failingNames(known.set)
-    return { base: { state: 'red', command, failing, named: known.set.tests !== null, count: known.tests } }
+    return { state: 'red', command, failing, named: known.set.tests !== null, count: known.tests }
   }
-  return {}
+  return undefined
 }
 
 /** Undefined = the run was stopped meanwhile. */
@@ -114,7 +114,10 @@ export const proveWork = async (
   // A broken subject may make a check wait until its own limits. All of it counts for the verification's time.
   const allMs = Math.min(commandContext(runContext).totalMs, Math.max(proofSeconds * 1000, 6 * onceMs))
   const counterfactuals = openCounterfactuals(runContext, work, allMs)
-  const results: Partial<Record<Counterfactual, CounterfactualResult>> = await knownBase(runContext, work.results)
+  const known = await knownBase(runContext, work.results)
+  const results: Partial<Record<Counterfactual, CounterfactualResult>> =
+    known === undefined ? {} : { base: await counterfactuals.run('base', known) }
+  if (isReleased(runContext)) return undefined
   for (;;) {
     const step = nextProof({ ...facts, results })
     if ('proof' in step) {
