@@ -83,15 +83,19 @@ const askAboutStranded = (context: Context, tx: Queryable, goal: Goal, stranded:
 const isAskedAbout = async (context: Context, goal: Goal): Promise<boolean> =>
   (await listEscalations(context.db, { goalId: goal.id, pendingOnly: true })).some(isAboutGoal)
 
-/** Cancels the dependents of a cancelled task, and asks one question per goal about them. */
+/** Whether the engine gave a task up. A person who cancelled one, and with it what needs it, has decided already. */
+const hasGivenUp = async (context: Context, goal: Goal): Promise<boolean> =>
+  (await givenUpTasks(context.db, goal.id)).length > 0
+
+/** Cancels the dependents of a cancelled task, and asks one question per goal about them unless a person cancelled it. */
 const cancelDependents = async (context: Context, goal: Goal, tasks: Task[]): Promise<boolean> => {
   const stranded = dependentsOfCancelled(tasks)
   if (stranded.length === 0) return false
-  const asked = await isAskedAbout(context, goal)
+  const isQuestion = (await hasGivenUp(context, goal)) && !(await isAskedAbout(context, goal))
   await context.db.transaction(async (tx) => {
     for (const task of stranded)
       mustSucceed(await moveTask(tx, task, 'dependency_cancelled', { payload: { reason: 'dependency_cancelled' } }))
-    if (!asked) await askAboutStranded(context, tx, goal, stranded)
+    if (isQuestion) await askAboutStranded(context, tx, goal, stranded)
   })
   return true
 }
@@ -104,7 +108,7 @@ const moveAsRead = (context: Context, goal: Goal, tasks: readonly Task[], move: 
 
 /** A person is asked about a task that was given up, so the goal has not failed yet. */
 const waitsForAnswer = async (context: Context, goal: Goal, tasks: readonly Task[]): Promise<boolean> => {
-  if ((await givenUpTasks(context.db, goal.id)).length === 0 || !(await isAskedAbout(context, goal))) return false
+  if (!(await hasGivenUp(context, goal)) || !(await isAskedAbout(context, goal))) return false
   const reason = 'your answer about a task that was given up is needed'
   await moveAsRead(context, goal, tasks, ['only_questions_left', reason])
   return true
