@@ -33,6 +33,14 @@ export const commitsBetween = async (
     })
 }
 
+/** Titles of the newest commits before `tip` that are neither merges nor Unstuck's own. Empty for a commit that does not exist here. */
+export const recentTitles = async (repository: Repository, tip: string, limit: number): Promise<string[]> => {
+  const own = ['--invert-grep', '--grep=^Unstuck-Task: ']
+  const args = ['log', '--no-merges', ...own, '-z', `--max-count=${limit}`, '--format=%s', '--no-show-signature']
+  const found = await git([...args, objectName(tip), '--'], { ...inRepository(repository), okCodes: [0, 128] })
+  return found.code === 0 ? found.stdout.split('\0').filter((title) => title !== '') : []
+}
+
 /** Whether `commit` is `tip` or an ancestor of it. False for a commit that does not exist here. */
 export const isContainedIn = async (repository: Repository, commit: string, tip: string): Promise<boolean> => {
   const args = ['merge-base', '--is-ancestor', objectName(commit), objectName(tip)]

@@ -59,7 +59,7 @@ import { holdCheckout, keepHeld, readConfigValues } from '../../workspace/held-c
 import { restoreCheckout } from '../../workspace/restore-checkout.ts'
 import { readGitTrace, traceVariables } from '../../workspace/git-trace.ts'
 import { renamesSince } from '../../workspace/renames.ts'
-import { commitsBetween, isContainedIn, mergeBase } from '../../workspace/history.ts'
+import { commitsBetween, isContainedIn, mergeBase, recentTitles } from '../../workspace/history.ts'
 import { topOfCommit, treeOf } from '../../workspace/tree.ts'
 import { repairDependencies } from '../../workspace/repair-dependencies.ts'
 import { maintainPool } from '../../workspace/package-pool.ts'
@@ -165,6 +165,7 @@ const realGit = {
   readRefLog,
   readRefs,
   readTexts,
+  recentTitles,
   removePackages,
   removeWorkspace,
   restoreCheckout,

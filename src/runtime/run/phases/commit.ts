@@ -2,11 +2,13 @@
  * Phase `commit`: makes one commit of the permitted paths. Equal input gives an equal commit, so the phase can be
  * repeated after a crash.
  */
+import { commitTitle, leastCommits, messageRules } from '../../../domain/commit-title.ts'
 import { preexistingFailures, type CheckResult, type CommitIntent, type Verdict } from '../../../domain/run.ts'
 import { proofText } from '../../../domain/proof.ts'
 import type { Task } from '../../../domain/task.ts'
 import { failuresText } from '../../../domain/preexisting-failures.ts'
 import { weakeningText } from '../../../recovery/weakened.ts'
+import type { ChangeList } from '../../../workspace/repository-types.ts'
 import { getTask } from '../../../store/task.ts'
 import { collectedWork } from '../../agent/collected.ts'
 import { withoutSecrets } from '../../core/without-secrets.ts'
@@ -77,6 +79,19 @@ const intentOf = async (runContext: RunContext): Promise<CommitIntent> => {
   return intent
 }
 
+/** How many earlier commits show the habit of a repository. */
+const recentCommits = 50
+
+/** The title as the repository writes them. Base and work decide alone, so a replay gives the same. */
+const titleOf = async ({ context }: RunContext, { title }: Task, { base, changes }: ChangeList): Promise<string> => {
+  const { git } = context.ports
+  const recent = await git.recentTitles(context.repository, base, recentCommits)
+  const rules = recent.length < leastCommits ? messageRules : []
+  const texts = await Promise.all(rules.map((path) => git.textAt(context.shadow, base, path)))
+  const hasRules = texts.some((text) => text !== undefined)
+  return commitTitle(title, { recent, hasRules, changed: changes.map(({ path }) => path) })
+}
+
 const goBack = async (runContext: RunContext, phase: 'policy' | 'verify'): Promise<PhaseResult> => {
   await saveProgress(runContext, { phase })
   return 'on'
@@ -99,7 +114,7 @@ export const commit: Phase = async (runContext) => {
     ...(author === null ? { at } : { author, at }),
     base,
     tree,
-    subject: withoutSecrets(context, written.title),
+    subject: withoutSecrets(context, await titleOf(runContext, written, found)),
     body: withoutSecrets(context, bodyOf(runContext, written)),
     trailers: { 'Unstuck-Task': task.id, 'Unstuck-Run': run.id, 'Unstuck-Epoch': String(run.epoch) },
   })
