@@ -308,6 +308,7 @@ export type {
   TaskView,
 } from './responses/views.ts'
 export { runPhases } from '../domain/run.ts'
+export { actionText } from '../domain/action-text.ts'
 export { failuresText as redText } from '../domain/preexisting-failures.ts'
 export { questionTopic } from '../domain/escalation.ts'
 export { outcomeText } from '../domain/proof.ts'

@@ -10,7 +10,7 @@ import { normalised } from '../../recovery/signature.ts'
 import { recentFailures, recentlyPassed, type MachineFailure, type PassedChecks } from '../../store/machine-failure.ts'
 import type { Context } from '../core/context.ts'
 import type { ActionOf } from '../core/recovery-record.ts'
-import { actionText } from '../core/tried.ts'
+import { actionText } from '../../domain/action-text.ts'
 
 const lifeMs = 24 * 3_600_000
 const mostSignatures = 12

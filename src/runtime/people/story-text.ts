@@ -3,7 +3,7 @@ import { outcomeText } from '../../domain/proof.ts'
 import { preexistingFailures, type Verdict } from '../../domain/run.ts'
 import { retryNumber } from '../../domain/task.ts'
 import { failuresText } from '../../domain/preexisting-failures.ts'
-import { actionText } from '../core/tried.ts'
+import { actionText } from '../../domain/action-text.ts'
 import type { Recovery } from '../../store/recovery.ts'
 import { counted, payloadText, type Payload } from './event-text.ts'
 
