@@ -1,7 +1,9 @@
 /** The queries of the pages. Each event makes them stale; a slow poll covers an event that was missed. */
 import { useQuery, type Query } from '@tanstack/react-query'
 import type {
+  ChecksView,
   DiffView,
+  EventView,
   ExplainView,
   Health,
   InboxView,
@@ -51,12 +53,43 @@ export const useRun = (id: string) =>
 export const useDiff = (id: string, state: string) =>
   useQuery({ queryKey: [onRequest, id, state], queryFn: ({ signal }) => getJson<DiffView>(`/runs/${id}/diff`, signal) })
 
+/** Read once per phase of the run, and again and again while its checks run. */
+export const useChecks = (id: string, phase: string, live: boolean) =>
+  useQuery({
+    ...(live ? { refetchInterval: againMs } : {}),
+    queryKey: [onRequest, 'checks', id, phase],
+    queryFn: ({ signal }) => getJson<ChecksView>(`/runs/${id}/checks`, signal),
+  })
+
+const mostEvents = 1_000
+
+/** All events of a task, page by page. */
+const taskEvents = async (task: string, signal: AbortSignal): Promise<EventView[]> => {
+  const events: EventView[] = []
+  for (;;) {
+    const after = events.at(-1)?.seq ?? 0
+    const page = await getJson<EventView[]>(`/events?task=${task}&after=${after}&limit=${mostEvents}`, signal)
+    events.push(...page)
+    if (page.length < mostEvents) return events
+  }
+}
+
+export const useTaskEvents = (task: string) =>
+  useQuery({ ...options, queryKey: ['events', task], queryFn: ({ signal }) => taskEvents(task, signal) })
+
 export const useRuns = (task: string | undefined) =>
   useQuery({
     ...options,
     queryKey: ['runs', task],
     queryFn: ({ signal }) => getJson<Run[]>(`/runs?task=${task}`, signal),
     enabled: task !== undefined,
+  })
+
+export const useGoalRuns = (goal: string) =>
+  useQuery({
+    ...options,
+    queryKey: ['goal runs', goal],
+    queryFn: ({ signal }) => getJson<Run[]>(`/runs?goal=${goal}`, signal),
   })
 
 export const useRecoveries = (task: string | undefined) =>

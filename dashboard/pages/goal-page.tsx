@@ -1,8 +1,10 @@
-/** One goal: its head, its question, its requirement, and its tasks by state. */
+/** One goal: its head, its question, its requirement, its plan, its tasks by state, and its report. */
 import { questionsHere } from '../logic/questions.ts'
 import { TextBlock } from '../parts/basics.tsx'
 import { Board } from '../parts/board.tsx'
 import { GoalActions, GoalHead } from '../parts/goal.tsx'
+import { GoalReport } from '../parts/goal-report.tsx'
+import { PlanSection } from '../parts/plan-graph.tsx'
 import { OwnQuestions } from '../parts/questions.tsx'
 import { History } from '../parts/history.tsx'
 import type { PageData } from './board-page.tsx'
@@ -28,7 +30,9 @@ export const GoalPage = ({ id, picture }: { id: string; picture: PageData }) => 
           <TextBlock text={goal.requirement} />
         </details>
       )}
+      <PlanSection goal={goal} />
       <Board goals={[goal]} questions={picture.questions} clock={picture.clock} withGoal={false} />
+      <GoalReport goal={goal} clock={picture.clock} />
       <History id={goal.id} />
     </>
   )

@@ -7,6 +7,7 @@ import { remainingActions } from '../logic/questions.ts'
 import { moneyText, plural, tokensText, visible } from '../logic/text.ts'
 import { Actions } from './actions.tsx'
 import { Badge, CommandLine, SafeText } from './basics.tsx'
+import { BudgetUses } from './goal-report.tsx'
 import { GoalLink } from './links.tsx'
 
 const spendText = ({ spend, limits }: BoardGoal): string => {
@@ -104,9 +105,13 @@ export const GoalHead = ({ goal, whole, question }: GoalActionsProps & { whole: 
         <SafeText text={redText(goal.stillFailing)} />
       </p>
     )}
-    <p className="quiet">
-      {spendText(goal)} · <code>{goal.id}</code>
-    </p>
+    {whole ? (
+      <BudgetUses goal={goal} />
+    ) : (
+      <p className="quiet">
+        {spendText(goal)} · <code>{goal.id}</code>
+      </p>
+    )}
     {goal.mergeCommand !== null && (
       <>
         <p>Ready, but not on {visible(goal.targetBranch ?? 'a branch of yours')} yet. To land it:</p>
