@@ -1,7 +1,7 @@
 /** Follows the log of one run from its first line to its last, page by page. A failed request is repeated. */
 import { useEffect, useState } from 'react'
 import type { LogView } from '../../src/api/contract.ts'
-import { appendLog, emptyLogBuffer, type LogBuffer } from '../logic/log.ts'
+import { appendLog, newRunLog, type GrowingLog } from '../logic/log.ts'
 import { getJson } from './client.ts'
 
 const pollMs = 700
@@ -9,19 +9,21 @@ const againMs = 2_000
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
+/** The log itself grows in place; this object is a new one after each page. */
 export interface FollowedLog {
-  log: LogBuffer
+  log: GrowingLog
   ended: boolean
   problem: string | undefined
 }
 
-const begun: FollowedLog = { log: emptyLogBuffer, ended: false, problem: undefined }
+const begun = (): FollowedLog => ({ log: newRunLog(), ended: false, problem: undefined })
 
 const follow = async (
   id: string,
   signal: AbortSignal,
   change: (next: (old: FollowedLog) => FollowedLog) => void,
 ): Promise<void> => {
+  const log = newRunLog()
   let cursor = { launch: 0, stdout: 0, stderr: 0 }
   while (!signal.aborted) {
     const { launch, stdout, stderr } = cursor
@@ -30,7 +32,8 @@ const follow = async (
       const moved = page.next.launch !== launch || page.next.stdout !== stdout || page.next.stderr !== stderr
       cursor = page.next
       if (signal.aborted) return
-      change(({ log }) => ({ log: appendLog(log, page), ended: page.ended, problem: undefined }))
+      appendLog(log, page)
+      change(() => ({ log, ended: page.ended, problem: undefined }))
       if (page.ended) return
       if (!moved) await pause(pollMs)
     } catch (error) {

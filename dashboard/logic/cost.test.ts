@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { costText, parametersOf } from './cost.ts'
+import { costText } from './cost.ts'
 
 type Runs = Parameters<typeof costText>[1]
 
@@ -47,30 +47,4 @@ it('a wait costs what the run after it spent', () => {
 
 it('a repair within the run costs its time', () => {
   expect(costText({ ...recovery, scope: 'run' }, runs(1))).toBe('4 s')
-})
-
-it('names the parts of an action and leaves out what says nothing', () => {
-  expect(
-    parametersOf({
-      type: 'relaunch',
-      name: 'X',
-      addDir: '/a',
-      resume: false,
-      hint: '',
-      count: 2,
-      delayMs: 79_000,
-      key: 'e2ade',
-      restart: { tree: 'dbe3' },
-      onto: 'a'.repeat(40),
-      conflicts: ['x', 'y'],
-      feedback: { command: 'npm test', failing: ['a > b', 'c'] },
-    }),
-  ).toEqual([
-    ['addDir', '/a'],
-    ['count', '2'],
-    ['delay', '79 s'],
-    ['onto', 'a'.repeat(12)],
-    ['conflicts', 'x, y'],
-    ['feedback', 'npm test: 2 findings'],
-  ])
 })

@@ -1,46 +1,81 @@
 import { expect, it } from 'vitest'
 import type { LogView } from '../../src/api/contract.ts'
-import { appendLog, emptyLogBuffer, lineWith, maxLines } from './log.ts'
+import {
+  addressOf,
+  appendLog,
+  lineWith,
+  logText,
+  matchesFrom,
+  newRunLog,
+  type ShownLine,
+  type GrowingLog,
+} from './log.ts'
 
-const page = (texts: string[], launch = 1): LogView => ({
+const page = (texts: string[], launch = 1, kind = 'text'): LogView => ({
   launch,
-  lines: texts.map((text) => ({ stream: 'stdout', kind: 'text', text })),
+  lines: texts.map((text) => ({ stream: 'stdout', kind, text })),
   next: { launch, stdout: 0, stderr: 0 },
   ended: false,
 })
 
-const textsOf = (log: typeof emptyLogBuffer): string[] => log.lines.map(({ text, times }) => `${text} x${times}`)
+const logOf = (...pages: LogView[]): GrowingLog => {
+  const log = newRunLog()
+  for (const one of pages) appendLog(log, one)
+  return log
+}
 
-it('equal lines in a row are one, also over the border of two pages', () => {
-  const log = appendLog(appendLog(emptyLogBuffer, page(['a', 'a', 'b'])), page(['b', 'a']))
-  expect(textsOf(log)).toEqual(['launch 1 x1', 'a x2', 'b x2', 'a x1'])
+const textsOf = (log: GrowingLog): string[] => log.lines.map(({ text, times }) => `${text} x${times}`)
+
+it('equal lines in a row are one, also over the border of two pages, and keep the number of the first', () => {
+  const log = logOf(page(['a', 'a', 'b']), page(['b', 'a']))
+  expect(textsOf(log)).toEqual(['Launch 1 x1', 'a x2', 'b x2', 'a x1'])
+  expect(log.lines.map(({ number }) => number)).toEqual([0, 1, 3, 5])
 })
 
 it('each launch begins with its number, one without a word does not', () => {
-  const log = [page(['a']), page([], 2), page(['b'], 3)].reduce(appendLog, emptyLogBuffer)
-  expect(textsOf(log)).toEqual(['launch 1 x1', 'a x1', 'launch 3 x1', 'b x1'])
+  expect(textsOf(logOf(page(['a']), page([], 2), page(['b'], 3)))).toEqual([
+    'Launch 1 x1',
+    'a x1',
+    'Launch 3 x1',
+    'b x1',
+  ])
 })
 
-it('the log is bounded, says what it dropped, and keeps the keys of what stays', () => {
-  const long = Array.from({ length: maxLines + 10 }, (_, at) => `line ${at}`)
-  const log = appendLog(emptyLogBuffer, page(long))
-  expect([log.lines.length, log.dropped]).toEqual([maxLines, 11])
-  const kept = log.lines[20]
-  const next = appendLog(log, page(['more']))
-  expect([next.lines.length, next.dropped]).toEqual([maxLines, 12])
-  expect(next.lines[19]).toBe(kept)
-  expect(new Set(next.lines.map(({ key }) => key)).size).toBe(maxLines)
-})
-
-it('a line without end is cut, and escapes are text', () => {
-  const log = appendLog(emptyLogBuffer, page([`\u001b[2J${'x'.repeat(1_000_000)}`]))
-  expect(log.lines[1]?.text).toMatch(/^⟨ESC⟩\[2Jx+ … and 996008 more characters$/)
+it('a line without end is cut, its colours are kept apart, and other escapes are text', () => {
+  const log = logOf(page([`\u001b[31m\u001b]0;x\u0007${'x'.repeat(1_000_000)}`]))
+  expect(log.lines[1]?.text).toMatch(/^⟨ESC⟩\]0;x⟨BEL⟩x+ … and 996011 more characters$/)
   expect(log.lines[1]?.text.length).toBeLessThan(4100)
+  expect(log.lines[1]?.raw).toContain('\u001b[31m')
 })
 
-it('a line is found by a text that it contains, with other spaces too; the first one counts', () => {
-  const log = appendLog(emptyLogBuffer, page(['one', 'Error:  the  gate\nat x', 'the gate']))
-  expect(lineWith(log, 'Error: the gate')).toBe(log.lines[2]?.key)
-  expect(lineWith(log, 'the gate')).toBe(log.lines[2]?.key)
-  expect([lineWith(log, 'nowhere'), lineWith(log, '  '), lineWith(log)]).toEqual([undefined, undefined, undefined])
+it('a line is found by its address at every reading, and by a text with other spaces too; the first one counts', () => {
+  const log = logOf(page(['one', 'Error:  the  gate\nat x', 'the gate', 'the gate']), page(['two'], 2))
+  expect([lineWith(log, 'Error: the gate'), lineWith(log, 'the gate')]).toEqual([2, 2])
+  expect([lineWith(log, 'nowhere'), lineWith(log, '  '), lineWith(log), lineWith(log, '3:1')]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ])
+  expect(lineWith(log, addressOf(log.lines[5] as ShownLine))).toBe(5)
+  // The second of two equal lines is shown with the first.
+  expect(lineWith(log, '1:4')).toBe(3)
+})
+
+it('calls of tools in a row are a group; what is appended to it joins it', () => {
+  const log = logOf(page(['look']), page(['Read a', 'Read b'], 1, 'tool'), page(['Read c'], 1, 'tool'), page(['found']))
+  expect(log.lines.map(({ group }) => group)).toEqual([undefined, undefined, 2, 2, 2, undefined])
+})
+
+it('matches are found whatever their case, from any line on, and signs are no pattern', () => {
+  const log = logOf(page(['a (b)', 'A (B)', 'ab']))
+  expect([matchesFrom(log, 'a (b)', 0), matchesFrom(log, 'a (b)', 2), matchesFrom(log, '', 0)]).toEqual([
+    [1, 2],
+    [2],
+    [],
+  ])
+})
+
+it('as a file it has no escapes', () => {
+  expect(logText(logOf(page(['\u001b[31mred\u001b[0m', 'b', 'b'])))).toBe('== Launch 1 ==\nred\nb (2 times)')
 })

@@ -2,7 +2,7 @@
 import type { Run } from '../../src/api/contract.ts'
 import { useJudgements, useRecoveries, useRun, useRuns } from '../data/queries.ts'
 import { isRequestFailure } from '../data/client.ts'
-import type { BoardGoal } from '../logic/board.ts'
+import type { BoardGoal, BoardTask } from '../logic/board.ts'
 import { dateText, serverTime, spanText, type ServerClock } from '../logic/clock.ts'
 import type { RunPart } from '../logic/route.ts'
 import { moneyText, tokensText } from '../logic/text.ts'
@@ -11,9 +11,10 @@ import { DiffSection } from '../parts/diff.tsx'
 import { JudgementSection } from '../parts/judgement.tsx'
 import { GoalLink, TaskLink } from '../parts/links.tsx'
 import { LogSection } from '../parts/log.tsx'
-import { Checks, ErrorReport, Launches, Phases } from '../parts/run.tsx'
+import { Checks } from '../parts/check-logs.tsx'
+import { Recoveries } from '../parts/recoveries.tsx'
+import { ErrorReport, Launches, Phases } from '../parts/run.tsx'
 import { History } from '../parts/history.tsx'
-import { Timeline } from '../parts/timeline.tsx'
 import type { PageData } from './board-page.tsx'
 import { NotFound } from './not-found.tsx'
 
@@ -22,9 +23,12 @@ const lasted = (run: Run, clock: ServerClock): string => {
   return spanText(end - Date.parse(run.startedAt))
 }
 
+const taskOf = (run: Run, goals: readonly BoardGoal[]): BoardTask | undefined =>
+  goals.find(({ id }) => id === run.goalId)?.tasks.find(({ id }) => id === run.taskId)
+
 const Breadcrumbs = ({ run, goals }: { run: Run; goals: readonly BoardGoal[] }) => {
   const goal = goals.find(({ id }) => id === run.goalId)
-  const task = goal?.tasks.find(({ id }) => id === run.taskId)
+  const task = taskOf(run, goals)
   return (
     <p className="quiet">
       {goal !== undefined && <GoalLink goal={goal} />}
@@ -45,7 +49,7 @@ const RunHead = ({ run, picture: { goals, clock } }: { run: Run; picture: PageDa
       <h1>Run {run.number}</h1>
       <Badge state={run.state} />
     </div>
-    <Phases run={run} />
+    {run.state !== 'success' && <Phases run={run} />}
     <p className="quiet">
       <SafeText text={run.harness} /> · started <Ago at={run.startedAt} clock={clock} /> · {lasted(run, clock)} ·{' '}
       {tokensText(run.spend.tokens)} · {moneyText(run.spend.costUsd)} · <code>{run.id}</code>
@@ -67,16 +71,13 @@ const Details = ({ run }: { run: Run }) => (
   </Section>
 )
 
-const Recoveries = ({ run, clock }: { run: Run; clock: ServerClock }) => {
+const Tried = ({ run, clock }: { run: Run; clock: ServerClock }) => {
   const runs = useRuns(run.taskId)
-  const recoveries = useRecoveries(run.taskId)
+  const { data } = useRecoveries(run.taskId)
+  const recoveries = (data ?? []).filter(({ runId }) => runId === run.id)
   return (
-    <Section title="Recoveries">
-      <Timeline
-        recoveries={(recoveries.data ?? []).filter(({ runId }) => runId === run.id)}
-        runs={runs.data ?? [run]}
-        clock={clock}
-      />
+    <Section title="What was tried">
+      <Recoveries recoveries={recoveries} runs={runs.data ?? [run]} clock={clock} />
     </Section>
   )
 }
@@ -104,19 +105,19 @@ export const RunPage = ({ id, part, find, picture }: RunPageProps) => {
     <>
       <RunHead run={run} picture={picture} />
       {run.errorMeta !== null && <ErrorReport error={run.errorMeta} />}
+      <LogSection run={run} arrive={part === 'log'} find={find} />
       <div className="columns">
         <div>
-          <LogSection id={id} arrive={part === 'log'} find={find} />
-          <DiffSection run={run} arrive={part === 'diff'} />
+          <Checks run={run} />
+          <Tried run={run} clock={picture.clock} />
         </div>
         <div>
           <Judged run={run} clock={picture.clock} />
-          <Recoveries run={run} clock={picture.clock} />
-          <Checks run={run} />
           <Launches run={run} clock={picture.clock} />
           <Details run={run} />
         </div>
       </div>
+      <DiffSection run={run} arrive={part === 'diff'} task={taskOf(run, picture.goals)} />
       <History id={id} />
     </>
   )

@@ -1,10 +1,10 @@
-/** One task: its instructions, what happens next, what a person may do, its runs, and its recoveries. */
+/** One task: what happens next, what a person may do, its time, its changes and checks, what was tried, and its runs. */
 import type { Run } from '../../src/api/contract.ts'
 import { taskAction } from '../data/actions.ts'
 import { useJudgements, useRecoveries, useRuns } from '../data/queries.ts'
 import type { Card, BoardQuestion, BoardTask } from '../logic/board.ts'
 import { spanText, type ServerClock } from '../logic/clock.ts'
-import { remainingActions, questionsHere } from '../logic/questions.ts'
+import { isAboutWork, remainingActions, questionsHere } from '../logic/questions.ts'
 import { linkTo } from '../logic/route.ts'
 import { moneyText, tokensText, visible, words } from '../logic/text.ts'
 import { Actions } from '../parts/actions.tsx'
@@ -16,7 +16,10 @@ import { JudgementSection } from '../parts/judgement.tsx'
 import { GoalLink } from '../parts/links.tsx'
 import { OwnQuestions } from '../parts/questions.tsx'
 import { History } from '../parts/history.tsx'
-import { AboutTask } from '../parts/about-task.tsx'
+import { AboutTask, PathFence, TaskCost } from '../parts/about-task.tsx'
+import { Checks } from '../parts/check-logs.tsx'
+import { DiffSection } from '../parts/diff.tsx'
+import { Recoveries } from '../parts/recoveries.tsx'
 import { Timeline } from '../parts/timeline.tsx'
 import type { PageData } from './board-page.tsx'
 import { NotFound } from './not-found.tsx'
@@ -88,16 +91,11 @@ const TaskHead = ({ card, asked, clock }: { card: Card; asked: boolean; clock: S
   )
 }
 
-const Recoveries = ({ id, clock }: { id: string; clock: ServerClock }) => {
-  const recoveries = useRecoveries(id)
-  const runs = useRuns(id)
+const Tried = ({ id, runs, clock }: { id: string; runs: readonly Run[]; clock: ServerClock }) => {
+  const { data } = useRecoveries(id)
   return (
-    <Section title="Recoveries">
-      {recoveries.data === undefined ? (
-        <Loading what="recoveries" />
-      ) : (
-        <Timeline recoveries={recoveries.data} runs={runs.data ?? []} clock={clock} />
-      )}
+    <Section title="What was tried">
+      {data === undefined ? <Loading what="the recoveries" /> : <Recoveries {...{ recoveries: data, runs, clock }} />}
     </Section>
   )
 }
@@ -108,13 +106,44 @@ const Judged = ({ id, clock }: { id: string; clock: ServerClock }) => {
   return judgement === undefined ? null : <JudgementSection judgement={judgement} clock={clock} />
 }
 
-const Attempts = ({ id, clock }: { id: string; clock: ServerClock }) => {
-  const { data } = useRuns(id)
+const Attempts = ({ runs, clock }: { runs: readonly Run[] | undefined; clock: ServerClock }) => (
+  <Section title="Runs">
+    {runs === undefined ? <Loading what="runs" /> : <Runs runs={runs} clock={clock} />}
+    {runs?.length === 0 && <p className="quiet">No run yet.</p>}
+  </Section>
+)
+
+interface BodyProps {
+  card: Card
+  question: BoardQuestion | undefined
+  clock: ServerClock
+}
+
+const Body = ({ card, question, clock }: BodyProps) => {
+  const { id } = card.task
+  const { data: runs } = useRuns(id)
+  const newest = runs?.at(-1)
   return (
-    <Section title="Runs">
-      {data === undefined ? <Loading what="runs" /> : <Runs runs={data} clock={clock} />}
-      {data?.length === 0 && <p className="quiet">No run yet.</p>}
-    </Section>
+    <>
+      {newest !== undefined && <Timeline id={id} clock={clock} />}
+      <div className="columns">
+        <div>
+          {newest !== undefined && <Checks run={newest} title={`Verdict of run ${newest.number}`} />}
+          <Judged id={id} clock={clock} />
+          <Tried id={id} runs={runs ?? []} clock={clock} />
+        </div>
+        <div>
+          <Attempts runs={runs} clock={clock} />
+          {runs !== undefined && runs.length > 0 && <TaskCost runs={runs} />}
+          {card.task.review === null && <PathFence task={card.task} run={newest} />}
+          <AboutTask card={card} />
+        </div>
+      </div>
+      {/* The question shows the change already when it is about finished work. */}
+      {newest !== undefined && (question === undefined || !isAboutWork(question)) && (
+        <DiffSection run={newest} arrive={false} task={card.task} />
+      )}
+    </>
   )
 }
 
@@ -137,14 +166,7 @@ export const TaskPage = ({ id, picture }: { id: string; picture: PageData }) => 
           <TaskActions task={card.task} {...(question === undefined ? {} : { question })} />
         </section>
       )}
-      <div className="columns">
-        <div>
-          <Judged id={id} clock={clock} />
-          <Recoveries id={id} clock={clock} />
-          <Attempts id={id} clock={clock} />
-        </div>
-        <AboutTask card={card} />
-      </div>
+      <Body card={card} question={question} clock={clock} />
       <History id={id} />
     </>
   )

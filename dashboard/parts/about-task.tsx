@@ -1,8 +1,10 @@
 /** What a task is: its instructions, limits and checks, what it reviews or waits for, and the tasks that it continues or is corrected by. */
 import type { ReactNode } from 'react'
+import type { Run } from '../../src/api/contract.ts'
 import type { BoardTask, Card } from '../logic/board.ts'
 import { linkTo } from '../logic/route.ts'
-import { roleText } from '../logic/text.ts'
+import { spanText } from '../logic/clock.ts'
+import { moneyText, plural, roleText, tokensText } from '../logic/text.ts'
 import { Facts, SafeText, Section, TextBlock } from './basics.tsx'
 import { TaskLink } from './links.tsx'
 
@@ -76,6 +78,43 @@ const judgeText = ({ task, goal }: Card): string | null => {
 
 const safe = (text: string | null): ReactNode => (text === null ? null : <SafeText text={text} />)
 
+/** Which paths the task may change, and what the newest run changed that is not part of its work. */
+export const PathFence = ({ task, run }: { task: BoardTask; run: Run | undefined }) => {
+  const { changedPaths = [], excluded = [], refused = [] } = run?.verdict ?? {}
+  return (
+    <Section title="Path fence">
+      <Facts
+        rows={[
+          ['May change', listOf(task.allowedPaths)],
+          ['May not change', listOf(task.deniedPaths)],
+          ['Changed', changedPaths.length === 0 ? null : plural(changedPaths.length, 'path')],
+          ['Left out', listOf(excluded.map(({ path, because }) => `${path}: ${because}`))],
+          ['Refused', listOf(refused)],
+        ]}
+      />
+    </Section>
+  )
+}
+
+/** What all attempts together spent. */
+export const TaskCost = ({ runs }: { runs: readonly Run[] }) => {
+  const sum = (of: (spend: Run['spend']) => number): number => runs.reduce((all, { spend }) => all + of(spend), 0)
+  return (
+    <Section title="Cost">
+      <Facts
+        rows={[
+          ['Attempts', `${plural(runs.length, 'run')}, ${plural(launchCount(runs), 'launch', 'launches')}`],
+          ['Tokens', tokensText(sum(({ tokens }) => tokens))],
+          ['Money', moneyText(sum(({ costUsd }) => costUsd))],
+          ['Agent time', spanText(sum(({ seconds }) => seconds) * 1000)],
+        ]}
+      />
+    </Section>
+  )
+}
+
+const launchCount = (runs: readonly Run[]): number => runs.reduce((all, { launches }) => all + launches.length, 0)
+
 export const AboutTask = ({ card }: { card: Card }) => {
   const { task } = card
   return (
@@ -93,8 +132,6 @@ export const AboutTask = ({ card }: { card: Card }) => {
           ['Role', roleText(task.role)],
           ['Depends on', dependenciesOf(card)],
           ['Checks', listOf(task.commands)],
-          ['Allowed paths', listOf(task.allowedPaths)],
-          ['Denied paths', listOf(task.deniedPaths)],
           ['Id', <code key="id">{task.id}</code>],
         ]}
       />

@@ -1,12 +1,24 @@
 /** Sections of the page of a run: phases, launches with their corrections, checks, and the error. */
 import type { ReactNode } from 'react'
-import { outcomeText, runPhases, type Run } from '../../src/api/contract.ts'
+import { runPhases, type Run } from '../../src/api/contract.ts'
 import { spanText, type ServerClock } from '../logic/clock.ts'
-import { moneyText, plural, tokensText, words } from '../logic/text.ts'
-import { Ago, Badge, TextBlock, Facts, SafeText, Section } from './basics.tsx'
+import { moneyText, tokensText, words } from '../logic/text.ts'
+import { Ago, TextBlock, Facts, SafeText, Section } from './basics.tsx'
 
 type Shown = Run
 type Launch = Shown['launches'][number]
+
+/** The stored names of the phases say how the machine works; these say what happens. */
+const phaseNames: Record<Shown['phase'], string> = {
+  prepare: 'prepare',
+  launch: 'start',
+  supervise: 'agent works',
+  collect: 'collect changes',
+  verify: 'check',
+  policy: 'check paths',
+  commit: 'commit',
+  finish: 'finish',
+}
 
 export const Phases = ({ run }: { run: Shown }) => {
   const at = runPhases.indexOf(run.phase)
@@ -19,19 +31,18 @@ export const Phases = ({ run }: { run: Shown }) => {
     <ol className="phases" aria-label="Phases">
       {runPhases.map((phase, index) => (
         <li key={phase} className={markOf(index)} aria-current={index === at ? 'step' : undefined}>
-          {phase}
+          {phaseNames[phase]}
         </li>
       ))}
     </ol>
   )
 }
 
-const correctionsOf = ({ corrections, resumeSession, hint }: Launch): string[] => [
-  ...corrections.addDirs.map((dir) => `directory ${dir} allowed`),
+const correctionsOf = ({ corrections, resumeSession }: Launch): string[] => [
+  ...corrections.addDirs.map((dir) => `folder ${dir} allowed`),
   ...(corrections.toolRules ?? []).map((rule) => `${rule} allowed`),
   ...(corrections.skipGitCheck ? ['git check skipped'] : []),
   ...(resumeSession === null ? [] : [`session ${resumeSession} resumed`]),
-  ...(hint === null ? [] : [`hint: ${hint}`]),
 ]
 
 export const Launches = ({ run, clock }: { run: Shown; clock: ServerClock }) => (
@@ -55,104 +66,17 @@ export const Launches = ({ run, clock }: { run: Shown; clock: ServerClock }) => 
               </li>
             ))}
           </ul>
+          {launch.hint !== null && (
+            <details>
+              <summary>What the agent was told</summary>
+              <TextBlock text={launch.hint} />
+            </details>
+          )}
         </li>
       ))}
     </ol>
   </Section>
 )
-
-const sources = {
-  task: 'from the task',
-  config: 'from the configuration',
-  contract: 'from the verify contract',
-  inferred: 'found in the repository',
-}
-
-type Verdict = NonNullable<Shown['verdict']>
-type Check = Verdict['checks'][number]
-
-const toneOf = ({ excused, exitCode, timedOut, ranNothing }: Check): string => {
-  if (excused !== undefined) return 'warn'
-  return exitCode === 0 && !timedOut && ranNothing === undefined ? 'good' : 'bad'
-}
-
-const endOf = ({ exitCode, signal, timedOut, excused, ranNothing }: Check): string => {
-  if (excused !== undefined) return excused.because === 'flaky' ? 'flaky' : 'still failing, as before the work'
-  if (ranNothing !== undefined) return 'ran no test'
-  if (timedOut) return 'timed out'
-  if (exitCode === 0) return 'passed'
-  return exitCode === null ? `ended by ${signal ?? 'a signal'}` : `exit ${exitCode}`
-}
-
-const CheckRow = ({ check }: { check: Check }) => (
-  <li>
-    <code>
-      <SafeText text={check.command} />
-    </code>{' '}
-    <span className={`badge ${toneOf(check)}`}>{endOf(check)}</span>{' '}
-    <span className="quiet">
-      {spanText(check.durationMs)}, {sources[check.source]}
-    </span>
-    {check.excused !== undefined && <SafeText text={`: ${check.excused.failing.join('; ')}`} />}
-  </li>
-)
-
-const DroppedRow = ({ dropped: { command, reason, by } }: { dropped: Verdict['dropped'][number] }) => (
-  <li>
-    <code>
-      <SafeText text={command} />
-    </code>{' '}
-    <span className="badge warn">{by === undefined ? 'dropped' : 'replaced'}</span>{' '}
-    <SafeText text={by === undefined ? reason : `${by} ran instead: ${reason}`} />
-  </li>
-)
-
-const Remarks = ({ verdict }: { verdict: Verdict }) => (
-  <>
-    {(verdict.weakened ?? []).map(({ kind, path, count, detail }) => (
-      <p key={`${kind} ${path} ${detail}`}>
-        <span className="badge warn">{kind}</span> <SafeText text={`${path} (${count}) ${detail}`} />
-      </p>
-    ))}
-    {verdict.notes.map((note) => (
-      <p key={note} className="quiet">
-        <SafeText text={note} />
-      </p>
-    ))}
-    <details>
-      <summary>{plural(verdict.changedPaths.length, 'changed path')}</summary>
-      <TextBlock text={verdict.changedPaths.join('\n')} />
-    </details>
-  </>
-)
-
-export const Checks = ({ run: { verdict, state } }: { run: Shown }) => {
-  if (verdict === null)
-    return (
-      <Section title="Checks">
-        <p className="quiet">{state === 'running' ? 'Not verified yet.' : 'No check ran.'}</p>
-      </Section>
-    )
-  return (
-    <Section title="Checks" extra={<Badge state={verdict.outcome} />}>
-      <ul className="rows">
-        {verdict.checks.map((check, index) => (
-          // oxlint-disable-next-line react/no-array-index-key -- a verdict does not change, and may contain a command twice
-          <CheckRow key={index} check={check} />
-        ))}
-        {verdict.dropped.map((dropped) => (
-          <DroppedRow key={`${dropped.command} ${dropped.reason}`} dropped={dropped} />
-        ))}
-      </ul>
-      {verdict.proof !== undefined && (
-        <p>
-          <SafeText text={outcomeText(verdict.outcome, verdict.proof)} />
-        </p>
-      )}
-      <Remarks verdict={verdict} />
-    </Section>
-  )
-}
 
 const blockOf = (text: string | undefined): ReactNode => (text === undefined ? null : <TextBlock text={text} />)
 
