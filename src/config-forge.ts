@@ -41,5 +41,9 @@ export const forgeSection = z.strictObject({
     meaning:
       '`goal`: the branch of a finished goal is pushed to `origin` and becomes a pull request; the goal is done when that is merged. `off`: goals land as they do without a forge.',
   }),
+  comments: oneOf(['off', 'goal']).default('off').meta({
+    meaning:
+      '`goal`: each goal that came from an issue has one comment there, which is kept up to date with its tasks, its questions and its pull request. `off`: nothing is written under issues.',
+  }),
   pollSeconds: wholeNumber(5, 86_400).default(60).meta({ meaning: 'How often the forge is asked for news.' }),
 })

@@ -39,7 +39,7 @@ it('without a file, every key has its built-in value', () => {
     planner: { mode: 'auto', replans: 2 },
     forge: {
       ...{ kind: 'off', apiUrl: 'https://api.github.com', label: 'unstuck', authors: [] },
-      ...{ pullRequests: 'off', pollSeconds: 60 },
+      ...{ comments: 'off', pullRequests: 'off', pollSeconds: 60 },
     },
     judge: {
       ...{ mode: 'auto', rules: [], timeoutSeconds: 300, maxRisk: 'medium', requiredChecks: [] },

@@ -64,6 +64,8 @@ const table: readonly (readonly [pattern: string, kind: Kind])[] = [
   ['forge.label', 'any'],
   ['forge.authors', 'grants'],
   ['forge.pullRequests', 'any'],
+  // More of the work becomes public.
+  ['forge.comments', ['off', 'goal']],
   ['forge.pollSeconds', 'free'],
   ['policyRecovery.useLlm', 'on'],
   ['policyRecovery.attempts', 'count'],

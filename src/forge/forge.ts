@@ -64,6 +64,10 @@ export interface Forge {
   openIssues(label: string): Promise<ForgeIssue[]>
   /** Throws NOT_FOUND. */
   issue(number: number): Promise<ForgeIssue & { isOpen: boolean }>
+  /** Number of the first comment under an issue that contains the text and is of somebody who may write to the repository; null = there is none. */
+  findComment(issue: number, text: string): Promise<number | null>
+  /** Without a number a new comment. Returns its number; null = somebody deleted it. */
+  writeComment(issue: number, comment: number | null, text: string): Promise<number | null>
   openPullRequests(): Promise<PullRequest[]>
   pullRequest(number: number): Promise<PullRequest>
   openPullRequest(wanted: NewPullRequest): Promise<PullRequest>

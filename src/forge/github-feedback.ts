@@ -1,6 +1,6 @@
 /** What GitHub says about a pull request: its checks with their logs, its reviews with their comments. */
 import type { Forge, ForgeCheck, ForgeReview } from './forge.ts'
-import { members, type GitHubConnection } from './github-connection.ts'
+import { members, statusOf, type GitHubConnection } from './github-connection.ts'
 
 /** The end of a log, where the failure is. In characters. */
 const longestLog = 200_000
@@ -106,7 +106,37 @@ const reviewsOver = ({ octokit, ask, place }: GitHubConnection): Pick<Forge, 're
     }),
 })
 
+const commentsOver = ({ octokit, ask, place }: GitHubConnection): Pick<Forge, 'findComment' | 'writeComment'> => ({
+  findComment: (issue, text) =>
+    ask(`issue #${issue}`, async (request) => {
+      const at = { ...place, issue_number: issue, per_page: 100, request }
+      const rows = await octokit.paginate('GET /repos/{owner}/{repo}/issues/{issue_number}/comments', at)
+      const found = rows.find(
+        ({ body, author_association: association }) =>
+          members.includes(association ?? '') && body?.includes(text) === true,
+      )
+      return found === undefined ? null : Number(found.id)
+    }),
+  writeComment: (issue, comment, text) =>
+    ask(`issue #${issue}`, async (request) => {
+      if (comment === null) {
+        const path = 'POST /repos/{owner}/{repo}/issues/{issue_number}/comments'
+        const { data } = await octokit.request(path, { ...place, issue_number: issue, body: text, request })
+        return Number(data.id)
+      }
+      try {
+        const path = 'PATCH /repos/{owner}/{repo}/issues/comments/{comment_id}'
+        await octokit.request(path, { ...place, comment_id: comment, body: text, request })
+        return comment
+      } catch (error) {
+        if (statusOf(error) === 404) return null
+        throw error
+      }
+    }),
+})
+
 export const feedbackOver = (connection: GitHubConnection) => ({
   ...checksOver(connection),
   ...reviewsOver(connection),
+  ...commentsOver(connection),
 })

@@ -21,6 +21,35 @@ export const forgeLinkOf = async (db: Queryable, goalId: string): Promise<ForgeL
   return row === undefined ? undefined : fromRow<ForgeLink>(row)
 }
 
+export interface IssueComment {
+  goalId: string
+  issue: number
+  /** Its number; null = none was written yet, 0 = it was about to be written. */
+  comment: number | null
+  /** What was written last. */
+  commentText: string | null
+  pullRequestUrl: string | null
+}
+
+/** Goals from issues that have not ended, or ended a short time ago. */
+export const issueComments = async (db: Queryable): Promise<IssueComment[]> =>
+  (
+    await db.query<object>(sql`select goal_id, issue, comment, comment_text, pull_request_url from forge_link
+      join goal on goal.id = goal_id where issue is not null and (goal.ended_at is null or goal.ended_at > unstuck_now() - interval '1 day')
+      order by issue`)
+  ).map((row) => {
+    const read = fromRow<IssueComment>(row)
+    return { ...read, comment: read.comment === null ? null : Number(read.comment) }
+  })
+
+export const recordComment = async (
+  db: Queryable,
+  goalId: string,
+  { comment, text }: { comment: number | null; text: string | null },
+): Promise<void> => {
+  await db.query(sql`update forge_link set comment = ${comment}, comment_text = ${text} where goal_id = ${goalId}`)
+}
+
 /** The states of the goals that came from issues, by the number of the issue. */
 export const goalsOfIssues = async (db: Queryable): Promise<Map<number, GoalState>> => {
   const rows = await db.query<{ issue: number; state: GoalState }>(

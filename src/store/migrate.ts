@@ -38,6 +38,7 @@ import { migration as branchPrefix } from './migrations/0032-branch-prefix.ts'
 import { migration as checkoutQuestion } from './migrations/0033-checkout-question.ts'
 import { migration as replan } from './migrations/0034-replan.ts'
 import { migration as forgeFeedback } from './migrations/0038-forge-feedback.ts'
+import { migration as issueComment } from './migrations/0039-issue-comment.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -74,6 +75,7 @@ export const migrations: readonly string[] = [
   checkoutQuestion,
   replan,
   forgeFeedback,
+  issueComment,
 ]
 
 const uniqueViolation = '23505'

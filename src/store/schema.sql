@@ -183,6 +183,8 @@ create table forge_link (
   pushed_head text,
   pull_request_state text not null default 'none'::text,
   created_at timestamp with time zone not null default unstuck_now(),
+  comment bigint,
+  comment_text text,
   constraint forge_link_pkey PRIMARY KEY (goal_id),
   constraint forge_link_issue_key UNIQUE (issue),
   constraint forge_link_pull_request_key UNIQUE (pull_request),

@@ -73,6 +73,8 @@ export const openGitHub = async () => {
   const reviews: HeldReview[] = []
   /** Written by whom is asked; `null` = under the pull request itself. */
   const replies: { comment: number | null; body: string }[] = []
+  /** Under issues. */
+  const comments: { id: number; issue: number; body: string }[] = []
   const refusals: Refusal[] = []
   const requests: string[] = []
   let port = 0
@@ -116,6 +118,7 @@ export const openGitHub = async () => {
   const reviewRow = ({ id, state, body, author = 'ada', association = 'MEMBER' }: HeldReview) => ({
     ...{ id, state, body, user: { login: author }, author_association: association },
   })
+  const issueCommentRow = ({ id, body }: { id: number; body: string }) => ({ id, body, author_association: 'MEMBER' })
   const commentRows = ({ id: review, comments = [] }: HeldReview) =>
     comments.map((comment) => ({ ...comment, pull_request_review_id: review }))
 
@@ -142,6 +145,27 @@ export const openGitHub = async () => {
         ...labelled.map(issueRow),
         ...asIssues.map((pull) => ({ ...issueRow({ number: pull.number, title: pull.title }), pull_request: {} })),
       ])
+    }
+    const commented = Number(/^\/issues\/(\d+)\/comments$/.exec(path)?.[1])
+    if (issues.some((issue) => issue.number === commented)) {
+      if (method === 'GET') return send(200, comments.filter(({ issue }) => issue === commented).map(issueCommentRow))
+      const comment = { id: 900 + comments.length, issue: commented, body: (await bodyOf(request)).body ?? '' }
+      comments.push(comment)
+      return send(201, issueCommentRow(comment))
+    }
+    if (path.startsWith('/issues/comments/')) {
+      const comment = comments.find(({ id }) => id === number)
+      if (comment === undefined) return send(404, { message: 'Not Found' })
+      comment.body = (await bodyOf(request)).body ?? ''
+      return send(200, issueCommentRow(comment))
+    }
+    if (method === 'POST' && /\/(?:comments|replies)$/.test(path)) {
+      const comment = /\/comments\/(\d+)\/replies$/.exec(path)?.[1]
+      replies.push({
+        comment: comment === undefined ? null : Number(comment),
+        body: (await bodyOf(request)).body ?? '',
+      })
+      return send(201, {})
     }
     if (path.startsWith('/issues/')) {
       const issue = issues.find((held) => held.number === number)
@@ -175,14 +199,6 @@ export const openGitHub = async () => {
     const ofPull = reviews.filter((review) => review.pull === reviewed)
     if (path.endsWith('/reviews')) return send(200, ofPull.map(reviewRow))
     if (path.endsWith('/comments') && method === 'GET') return send(200, ofPull.flatMap(commentRows))
-    if (method === 'POST' && /\/(?:comments|replies)$/.test(path)) {
-      const comment = /\/comments\/(\d+)\/replies$/.exec(path)?.[1]
-      replies.push({
-        comment: comment === undefined ? null : Number(comment),
-        body: (await bodyOf(request)).body ?? '',
-      })
-      return send(201, {})
-    }
     if (path === '/pulls') return send(200, pulls.filter(({ state }) => state === 'open').map(pullRow))
     const pull = pulls.find((held) => held.number === number)
     if (method === 'PATCH' && pull !== undefined) Object.assign(pull, await bodyOf(request))
@@ -194,7 +210,7 @@ export const openGitHub = async () => {
   await once(server, 'listening')
   port = (server.address() as AddressInfo).port
   return {
-    ...{ issues, pulls, checks, statuses, reviews, replies, refusals, requests, repository, token },
+    ...{ issues, comments, pulls, checks, statuses, reviews, replies, refusals, requests, repository, token },
     apiUrl: `http://127.0.0.1:${port}`,
     close: async () => {
       server.closeAllConnections()

@@ -154,7 +154,7 @@ test(
     user(top, 'init', '--quiet', '--bare', bare)
     user(root, 'push', '--quiet', bare, 'HEAD:main')
     user(root, 'remote', 'add', 'origin', bare)
-    configure({ ...forge, pullRequests: 'goal' })
+    configure({ ...forge, pullRequests: 'goal', comments: 'goal' })
     github.issues.push({ number: 40, title: 'Make it', body: 'Please.' })
     const { goal } = await json<{ goal: GoalView }>('issue', '40')
     const now = async (): Promise<GoalView> =>
@@ -167,7 +167,7 @@ test(
     expect(user(bare, 'rev-parse', `refs/heads/unstuck/goal/${goal.id}`).trim()).toBe(goal.headCommit)
     await expect.poll(async () => (await now()).reason, { timeout: 60_000, interval: 500 }).toContain('/pull/')
     // A forge that refuses is said on the goal, and it goes on when the forge does.
-    github.refusals.push(...Array.from({ length: 6 }, () => ({ status: 401 })))
+    github.refusals.push(...Array.from({ length: 12 }, () => ({ status: 401 })))
     await expect
       .poll(async () => (await now()).landing.refused?.reason, { timeout: 60_000, interval: 500 })
       .toBe('forge')
@@ -194,5 +194,10 @@ test(
     await expect.poll(async () => (await now()).state, { timeout: 60_000, interval: 500 }).toBe('done')
     expect((await now()).reason).toContain(`#${pull?.number}`)
     expect(pullsOfGoal()).toHaveLength(1)
+    // One comment, edited to the end.
+    const comments = () => github.comments.filter(({ issue }) => issue === 40).map(({ body }) => body)
+    await expect.poll(comments, { timeout: 60_000, interval: 500 }).toEqual([expect.stringContaining('is done')])
+    expect(comments()[0]).toContain('- [x] Make it')
+    expect(comments()[0]).toContain(`/pull/${pull?.number}`)
   },
 )

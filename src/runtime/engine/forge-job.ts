@@ -6,6 +6,7 @@
 import { localBacklog } from '../../store/backlog.ts'
 import type { Context } from '../core/context.ts'
 import { importIssues } from '../goal/import-issues.ts'
+import { tellIssues } from '../landing/issue-comment.ts'
 import { followPullRequests, opensPullRequests } from '../landing/pull-request.ts'
 
 /** Local work first, then issues. */
@@ -21,7 +22,8 @@ export const createForgeJob = (): ((context: Context) => Promise<void>) => {
     if (forge.kind === 'off' || context.clock.elapsed() < dueAt) return
     dueAt = context.clock.elapsed() + forge.pollSeconds * 1000
     const problems = opensPullRequests(context) ? await followPullRequests(context) : []
-    const warnings = [...problems, ...((await isIdle(context)) ? (await importIssues(context)).warnings : [])]
+    const untaken = (await isIdle(context)) ? (await importIssues(context)).warnings : []
+    const warnings = [...problems, ...untaken, ...(await tellIssues(context))]
     const text = warnings.join('\n')
     if (text !== '' && text !== told) context.log.warn({ warnings }, 'a pull request or an issue could not be handled')
     told = text
