@@ -22,7 +22,7 @@ export interface GitHubOptions {
   token: string
 }
 
-export const statusOf = (error: unknown): number | undefined => {
+export const httpStatusOf = (error: unknown): number | undefined => {
   const status = (error as { status?: unknown } | null)?.status
   return typeof status === 'number' ? status : undefined
 }
@@ -32,7 +32,7 @@ const isPassing = (error: unknown, status: number | undefined): boolean =>
   status === undefined || status >= 500 || status === 429 || (status === 403 && /rate limit/i.test(messageOf(error)))
 
 const forgeError = (error: unknown, { repository, apiUrl }: GitHubOptions, what: string): AppError => {
-  const status = statusOf(error)
+  const status = httpStatusOf(error)
   const said = messageOf(error).split('\n')[0] ?? ''
   if (isPassing(error, status))
     return new AppError('REMOTE_UNAVAILABLE', `GitHub did not answer (${what} of ${repository}): ${said}`, {
@@ -64,7 +64,7 @@ export const connectionTo = (options: GitHubOptions) => {
       return await work({ signal: AbortSignal.timeout(timeoutMs) })
     } catch (error) {
       if (error instanceof AppError) throw error
-      if (statusOf(error) === 404 && /#\d+$/.test(what))
+      if (httpStatusOf(error) === 404 && /#\d+$/.test(what))
         throw new AppError('NOT_FOUND', `${repository} has no ${what}`, { cause: error })
       throw forgeError(error, options, what)
     }

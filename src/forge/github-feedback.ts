@@ -1,6 +1,6 @@
 /** What GitHub says about a pull request: its checks with their logs, its reviews with their comments. */
 import type { Forge, ForgeCheck, ForgeReview } from './forge.ts'
-import { members, statusOf, type GitHubConnection } from './github-connection.ts'
+import { members, httpStatusOf, type GitHubConnection } from './github-connection.ts'
 
 /** The end of a log, where the failure is. In characters. */
 const longestLog = 200_000
@@ -129,7 +129,7 @@ const commentsOver = ({ octokit, ask, place }: GitHubConnection): Pick<Forge, 'f
         await octokit.request(path, { ...place, comment_id: comment, body: text, request })
         return comment
       } catch (error) {
-        if (statusOf(error) === 404) return null
+        if (httpStatusOf(error) === 404) return null
         throw error
       }
     }),
