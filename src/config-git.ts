@@ -1,5 +1,5 @@
 /** The section of the configuration for what Unstuck makes in the repository. */
-import { checkedText } from './config-values.ts'
+import { checkedText, trueOrFalse } from './config-values.ts'
 import { defaultBranchPrefix } from './domain/goal.ts'
 
 const allowed = 'allowed: a start of branch names as git takes them, at most 100 characters, such as "unstuck/"'
@@ -21,5 +21,9 @@ export const gitSection = {
   branchPrefix: checkedText(allowed, problemOf).default(defaultBranchPrefix).meta({
     meaning:
       'What the names of branches begin with: a goal lands on `<prefix>goal/<id>`, and its agents work on `<prefix>run/<id>` of their clones. It holds for new goals; others keep their branches.',
+  }),
+  keepGoalBranches: trueOrFalse.default(false).meta({
+    meaning:
+      'Keeps the branch of a goal after its work has landed or the goal was cancelled. `false`: the branch goes then; of a cancelled goal with work, a snapshot stays for 14 days (`unstuck restore`).',
   }),
 }

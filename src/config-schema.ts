@@ -25,6 +25,7 @@ import { plannerSection } from './config-planner.ts'
 import { judgeSection } from './config-judge.ts'
 import { gitSection } from './config-git.ts'
 import { loopSection } from './config-loop.ts'
+import { storageSection } from './config-storage.ts'
 import { proposalSections } from './config-proposals.ts'
 import { notifySections } from './config-notify.ts'
 import { recoverySections } from './config-recovery.ts'
@@ -283,6 +284,7 @@ export const sections = {
   planner: plannerSection,
   loop: loopSection,
   git: z.strictObject(gitSection),
+  storage: z.strictObject(storageSection),
   remote: z.strictObject({
     timeoutSeconds: numberOfSeconds(1).default(300).meta({
       meaning:
@@ -334,6 +336,7 @@ export const configSchema = z.strictObject({
   doomLoop: sections.doomLoop.prefault({}),
   loop: sections.loop.prefault({}),
   git: sections.git.prefault({}),
+  storage: sections.storage.prefault({}),
   remote: sections.remote.prefault({}),
   playbooks: sections.playbooks.prefault({}),
   webhooks: sections.webhooks.prefault({}),

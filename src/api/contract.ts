@@ -229,7 +229,11 @@ export const eventsQuery = z.strictObject({
   run: filter,
 })
 /** `ended` = how many of the goals that have ended are listed, newest first. */
-export const statusQuery = z.strictObject({ ended: whole(endedShown.most, endedShown.standard) })
+export const statusQuery = z.strictObject({
+  ended: whole(endedShown.most, endedShown.standard),
+  /** Lists at most so many tasks of each goal, those first that have not ended, and counts the others. Absent = all. */
+  tasks: z.coerce.number().int().min(0).max(endedShown.most).optional(),
+})
 export const goalsQuery = z.strictObject(page)
 export const tasksQuery = z.strictObject({ ...page, goal: filter })
 const runState = `(?:${runStates.join('|')})`

@@ -30,7 +30,9 @@ import type { Engine } from '../runtime/engine/engine.ts'
 import { checksInCheckout } from '../runtime/checks/first-checks.ts'
 import { storyOf } from '../runtime/people/explain.ts'
 import { harnessNamed } from '../runtime/harness/harness-choice.ts'
+import { withFewerTasks } from '../runtime/people/fewer-tasks.ts'
 import { removeExpired } from '../runtime/engine/retention.ts'
+import { storageView } from '../runtime/engine/storage-view.ts'
 import { createGoal } from '../runtime/goal/create-goal.ts'
 import { inboxView } from '../runtime/people/inbox.ts'
 import { createActivities } from '../runtime/people/run-activity.ts'
@@ -227,7 +229,10 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
       store,
       variables: settingVariables(context.environment),
     }),
-    status: async ({ query }) => statusView(context.db, query.ended, viewOptions(context)),
+    status: async ({ query: { ended, tasks: most } }) => {
+      const view = await statusView(context.db, ended, viewOptions(context))
+      return most === undefined ? view : { ...view, goals: view.goals.map((goal) => withFewerTasks(goal, most)) }
+    },
     inbox: async () => inboxView(context.db),
     getConfig: async () => {
       const { waiting = null, rejected = [] } = (await configStateAt(context.db, configPlace(context))) ?? {}
@@ -236,6 +241,7 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
     metrics: async () => metrics(context),
     report: async ({ query }) => reportView(context.db, new Date(query.since), viewOptions(context)),
     doctor: async () => doctor(context),
+    storage: async () => storageView(context),
     listRemovable: async () => removeExpired(context, true),
     snapshots: async () => listSnapshots(context.shadow),
     agents: async () => listAgents(context.db),

@@ -60,7 +60,7 @@ it('says that no engine is running while a goal needs one', () => {
   const lines = (state: GoalView['state'], gone: boolean): string => {
     const status = { goals: [goal(state)], endedLeftOut: 0, limits: [], undelivered: [], engines: [], notices: [] }
     const shown = { ...status, escalations: [], suggestions: [], at: '2026-11-24T21:00:00.000Z' }
-    return statusLines(createPaint(false), shown as unknown as StatusView, gone).join('\n')
+    return statusLines(createPaint(false), shown as unknown as StatusView, { isEngineGone: gone }).join('\n')
   }
   expect(lines('active', true)).toContain('! no engine is running: nothing starts, is judged or lands')
   expect(lines('active', true)).toContain('1. interrupted')

@@ -6,6 +6,7 @@ import { isWithoutWork } from '../domain/goal.ts'
 import { nothingToDo } from '../domain/proof.ts'
 import { questionLines } from '../domain/question-lines.ts'
 import { failuresText } from '../domain/preexisting-failures.ts'
+import { countsText, foldGoals } from './fold-status.ts'
 import { durationText, localTimes, timeText, whenText } from './times.ts'
 import { visibleText } from '../visible-text.ts'
 import { cutToWidth } from './width.ts'
@@ -119,9 +120,16 @@ const landingLines = (paint: Paint, goal: GoalView): string[] => {
     : []
 }
 
+/** An engine that is older than this command lists all tasks. */
+const moreTasksLine = (paint: Paint, { id, moreTasks = {} }: GoalView): string[] =>
+  Object.keys(moreTasks).length === 0
+    ? []
+    : [paint.dim(`      and ${countsText(moreTasks)}: unstuck tasks --goal ${id}`)]
+
 export const goalLines = (paint: Paint, goal: GoalView, now: string, isEngineGone = false): string[] => [
   `${paint.bold(safe(goal.title))} ${paint.dim(`[${goal.id}]`)} ${statusText(paint, goal.state)}${goal.reason === '' ? '' : paint.dim(` (${localTimes(safe(goal.reason), now)})`)}`,
   ...goal.tasks.map((task) => taskLine(paint, task, now, { isEngineGone })),
+  ...moreTasksLine(paint, goal),
   ...stillFailingLine(paint, goal.stillFailing),
   ...landingLines(paint, goal),
 ]
@@ -155,26 +163,36 @@ export const noEngineLines = (paint: Paint, goals: StatusView['goals']): string[
     ? [`${paint.warn('!')} no engine is running: nothing starts, is judged or lands. To start it: unstuck up`]
     : []
 
-export const statusLines = (paint: Paint, status: StatusView, isEngineGone = false): string[] => {
+const olderLine = (paint: Paint, { goals, endedLeftOut: count }: StatusView): string[] => {
+  if (count === 0) return []
+  const what = `${count.toLocaleString('en-US')} older ${count === 1 ? 'goal has' : 'goals have'} ended`
+  return [paint.dim(`${what}: unstuck status --ended ${goals.length + count}`)]
+}
+
+/** Goals that have not ended and are only counted. */
+const foldedLine = (paint: Paint, more: Record<string, number>): string[] =>
+  Object.keys(more).length === 0 ? [] : [paint.warn(`and goals that are ${countsText(more)}: unstuck status --all`)]
+
+export const statusLines = (
+  paint: Paint,
+  status: StatusView,
+  { isEngineGone = false, isWhole = false }: { isEngineGone?: boolean; isWhole?: boolean } = {},
+): string[] => {
   if (status.goals.length + status.endedLeftOut === 0)
     return [
       ...status.notices.map((notice) => `${paint.warn('!')} ${safe(notice)}`),
       'There are no goals yet. Try: unstuck run "<what you want done>"',
     ]
+  const { shown, more } = foldGoals(status, isWhole)
   const questions = status.escalations.flatMap((entry) => questionText(paint, entry))
   const limits = status.limits.map(
     ({ account, harnesses, evidence, until }) =>
       `${paint.warn('limit')} of ${safe(harnesses.join(', '))} until ${timeText(until, status.at)}: ${cutToWidth(safe(evidence), 200)} ${paint.dim(`[account ${account}]`)}`,
   )
   return [
-    ...status.goals.flatMap((goal) => [...goalLines(paint, goal, status.at, isEngineGone), '']),
-    ...(status.endedLeftOut === 0
-      ? []
-      : [
-          paint.dim(
-            `${status.endedLeftOut} older ${status.endedLeftOut === 1 ? 'goal has' : 'goals have'} ended: unstuck status --ended ${status.goals.length + status.endedLeftOut}`,
-          ),
-        ]),
+    ...shown.flatMap((goal) => [...goalLines(paint, goal, status.at, isEngineGone), '']),
+    ...foldedLine(paint, more),
+    ...olderLine(paint, status),
     ...limits,
     ...status.undelivered.map(
       ({ channel, waiting, givenUp, problem }) =>

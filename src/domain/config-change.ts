@@ -81,7 +81,8 @@ const table: readonly (readonly [pattern: string, kind: Kind])[] = [
   ['recovery.cooldown_seconds', 'wait'],
   ['recovery.on_unknown', ['deny', 'escalate', 'allow']],
   ['playbooks.disabled', 'denies'],
-  ['git.branchPrefix', 'free'],
+  ['git.*', 'free'],
+  ['storage.maxGb', 'free'],
   ['mcp.enabled', 'on'],
   ['mcp.waitSeconds', 'free'],
   // What ends a loop as complete, and what its planner may change.

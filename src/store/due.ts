@@ -5,6 +5,7 @@ import { endedLimit } from './account.ts'
 import { firstRow, fromRow, isThere, type Queryable } from './db.ts'
 import { dueTask } from './due-tasks.ts'
 import { halfCancelled } from './goal.ts'
+import { dueLeftovers } from './goal-leftover.ts'
 import { dueClaim } from './judgement.ts'
 import { signs } from './vitals.ts'
 
@@ -16,6 +17,8 @@ export interface DueWork {
   tasks: boolean
   judgements: boolean
   cancels: boolean
+  /** Branches and trees of goals that have ended. */
+  leftovers: boolean
   /** By the store's clock. What becomes due after it is not included. */
   askedAt: Date
 }
@@ -33,7 +36,8 @@ const text = `select unstuck_now() as asked_at, ${signs} as owners,
   ${isThere('account_limit', endedLimit)} as limits,
   ${isThere('task', dueTask('$2'))} as tasks,
   ${isThere('judgement', `state in ('claimed', 'waiting') and ${dueClaim('$4')}`)} as judgements,
-  ${isThere('goal', halfCancelled('$3'))} as cancels`
+  ${isThere('goal', halfCancelled('$3'))} as cancels,
+  ${isThere('goal_leftover', dueLeftovers)} as leftovers`
 
 export const readDue = async (
   db: Queryable,

@@ -6,6 +6,7 @@ import { defaultBranchPrefix, goalFlow, type Goal, type GoalLanding, type GoalSt
 import type { Task } from '../domain/task.ts'
 import { fromRow, json, firstRow, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
+import { forgetLeftovers, setLeftovers } from './goal-leftover.ts'
 import { notifyOfGoal } from './notification.ts'
 
 export type NewGoal = Pick<
@@ -102,6 +103,10 @@ export const allowInGoal = async (
     changed_at = unstuck_now() where id = ${id}`)
 }
 
+/** A failed goal keeps everything: it can be retried. Work in place has neither a branch nor trees. */
+const leavesSomething = ({ state, repoMode }: Goal): boolean =>
+  (state === 'done' || state === 'cancelled') && repoMode !== 'direct'
+
 /**
  * Moves a goal along its flow table, records the event and recomputes which of its tasks are ready. `stale` if another
  * writer changed the goal first.
@@ -124,6 +129,8 @@ export const moveGoal = async (db: Queryable, goal: Goal, trigger: string, reaso
   await refreshReady(db, goal.id)
   await freeAreas(db, goal.id)
   const moved = fromRow<Goal>(row)
+  if (leavesSomething(moved)) await setLeftovers(db, goal.id, 0)
+  else if (leavesSomething(goal)) await forgetLeftovers(db, goal.id)
   await notifyOfGoal(db, moved)
   return { ok: true, value: moved }
 }

@@ -39,6 +39,7 @@ import { migration as checkoutQuestion } from './migrations/0033-checkout-questi
 import { migration as replan } from './migrations/0034-replan.ts'
 import { migration as forgeFeedback } from './migrations/0038-forge-feedback.ts'
 import { migration as issueComment } from './migrations/0039-issue-comment.ts'
+import { migration as goalLeftover } from './migrations/0035-goal-leftover.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -76,6 +77,7 @@ export const migrations: readonly string[] = [
   replan,
   forgeFeedback,
   issueComment,
+  goalLeftover,
 ]
 
 const uniqueViolation = '23505'

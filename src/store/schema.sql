@@ -231,6 +231,14 @@ create table goal_export (
   constraint goal_export_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id)
 );
 
+create table goal_leftover (
+  goal_id text not null,
+  due_at timestamp with time zone not null,
+  constraint goal_leftover_pkey PRIMARY KEY (goal_id),
+  constraint goal_leftover_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id)
+);
+CREATE INDEX goal_leftover_due ON goal_leftover USING btree (due_at);
+
 create table hatch (
   id boolean not null default true,
   state text not null default 'idle'::text,

@@ -10,6 +10,7 @@ export interface BranchCommit {
   parent: string | null
   /** First line of the message. */
   subject: string
+  message: string
   trailers: Record<string, string>
 }
 
@@ -29,7 +30,7 @@ export const commitsBetween = async (
       const [commit = '', parent = ''] = entry.slice(0, end).split(' ')
       const message = entry.slice(end + 1)
       const subject = message.split('\n', 1)[0] ?? ''
-      return { commit, parent: parent === '' ? null : parent, subject, trailers: trailersOf(message) }
+      return { commit, parent: parent === '' ? null : parent, subject, message, trailers: trailersOf(message) }
     })
 }
 

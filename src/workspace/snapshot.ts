@@ -16,6 +16,7 @@ import type { Snapshot } from './repository-types.ts'
 import { git, gitLine, objectName, refName } from './git.ts'
 import { alternatePath, inShadow, overRawFiles, withIndex } from './shadow.ts'
 import type { Shadow } from './shadow.ts'
+import { commonDirOf } from './repository.ts'
 import { readSubmodules } from './submodule-record.ts'
 import { removeFolder } from './remove-folder.ts'
 
@@ -78,7 +79,7 @@ const fit = async (root: string, paths: string[], maxBytes: number): Promise<Fit
 
 const record = async (
   shadow: Shadow,
-  request: SnapshotRequest,
+  request: Pick<SnapshotRequest, 'runId' | 'base' | 'reason' | 'at'>,
   tree: string,
   leftOut: Fitting['leftOut'],
 ): Promise<Snapshot> => {
@@ -92,7 +93,11 @@ const record = async (
     input: message,
     variables: dates,
   })
-  const taken = new Set((await listSnapshots(shadow, request.runId)).map((snapshot) => snapshot.id))
+  const before = await listSnapshots(shadow, request.runId)
+  const same = before.find((snapshot) => snapshot.commit === commit)
+  // Taken again after a kill: equal input gives an equal commit.
+  if (same !== undefined) return same
+  const taken = new Set(before.map((snapshot) => snapshot.id))
   for (let number = 1; ; number += 1) {
     const id = `${request.runId}-${number}`
     if (taken.has(id)) continue
@@ -123,6 +128,17 @@ export const takeSnapshot = async (shadow: Shadow, request: SnapshotRequest): Pr
     const tree = await stageFindings(at, { store: fitting.store, remove: found.remove })
     return record(shadow, request, tree, [...unreadable, ...fitting.leftOut])
   })
+}
+
+/** A snapshot of a commit of the user's repository with its history since `base`, which stays there when its branch is gone. */
+export const keepCommit = async (
+  shadow: Shadow,
+  { id, base, commit, ...note }: { id: string; base: string; commit: string; reason: string; at: string },
+): Promise<Snapshot> => {
+  const objects = join(commonDirOf(shadow.repository), 'objects')
+  await copyHistory(shadow, { tip: commit, base, objects })
+  const tree = await gitLine(['rev-parse', '--verify', `${objectName(commit)}^{tree}`], inShadow(shadow))
+  return record(shadow, { runId: id, base: commit, ...note }, tree, [])
 }
 
 const readNote = (message: string): z.infer<typeof note> => {

@@ -101,6 +101,7 @@ describe('every answer is what the table says', () => {
     getConfig: () => ({ path: '/config' }),
     snapshots: () => ({ path: '/snapshots' }),
     listRemovable: () => ({ path: '/clean' }),
+    storage: () => ({ path: '/storage' }),
     agents: () => ({ path: '/agents' }),
     listGoals: () => ({ path: '/goals' }),
     getGoal: () => ({ path: '/goals/{done}' }),

@@ -254,6 +254,7 @@ const landingCalls = (state: State) => {
       state.refs.set(`refs/unstuck/runs/${runId}`, commit)
     },
     dropHandOver: (_repository: Repository, runId: string) => void state.refs.delete(`refs/unstuck/runs/${runId}`),
+    branchUses: () => ({}),
     isBelow: (_repository: Repository, commit: string, tip: string) => state.isAncestor(commit, tip),
     mergeBase: (_repository: Repository, one: string, other: string): string | null => {
       for (let at: string | null = one; at !== null; at = state.commits.get(at)?.parents[0] ?? null)
@@ -270,6 +271,7 @@ const landingCalls = (state: State) => {
           commit: at,
           parent,
           subject: message.split('\n', 1)[0] ?? '',
+          message,
           trailers: simulatedTrailers(message),
         })
         if (parent === null) break
@@ -494,6 +496,15 @@ const shadowCalls = (state: State) => ({
   },
   filesOf: (_shadow: Shadow, treeish: string): string[] => [...state.treeOf(treeish).keys()],
   textAt: (_shadow: Shadow, treeish: string, path: string): string | undefined => state.treeOf(treeish).get(path),
+  keepCommit: (_shadow: Shadow, request: Parameters<Git['keepCommit']>[1]) => {
+    const { id: runId, commit: kept, reason, at } = request
+    const tree = state.commits.get(kept)?.tree ?? ''
+    const commit = state.addCommit({ tree, parents: [kept], message: `snapshot ${runId} ${at}\n` })
+    const id = `${runId}-1`
+    state.shadowObjects.add(kept).add(commit)
+    state.snapshots.set(id, { id, runId, commit, tree, reason, at })
+    return { id, commit, reason, at, leftOut: [] }
+  },
   dropSnapshot: (_shadow: Shadow, id: string): void => {
     state.snapshots.delete(id)
   },

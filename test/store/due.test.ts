@@ -8,6 +8,7 @@ import { readDue, type DueWork } from '../../src/store/due.ts'
 import { registerEngine } from '../../src/store/engine.ts'
 import { stableUpTo } from '../../src/store/event.ts'
 import { getGoal, moveGoal } from '../../src/store/goal.ts'
+import { forgetLeftovers, setLeftovers } from '../../src/store/goal-leftover.ts'
 import { insertJudgement, moveJudgement } from '../../src/store/judgement.ts'
 import { machineNews } from '../../src/store/machine-failure.ts'
 import { finishRun, judgeRun, saveRun } from '../../src/store/run.ts'
@@ -131,10 +132,25 @@ it('cancels: a goal that was cancelled for a while, with a task that was not', a
     const goal = await getGoal(tx, 'g')
     if (goal !== undefined) mustSucceed(await moveGoal(tx, goal, 'cancelled', 'cancelled by a person'))
   })
+  await forgetLeftovers(db, 'g')
   expect(await dueIn(8_000)).toEqual([])
   expect(await dueIn(10_000)).toEqual(['cancels'])
   await db.transaction(async (tx) => mustSucceed(await moveTask(tx, await task(tx, 'g-t1'), 'cancelled')))
   expect(await dueIn(10_000)).toEqual([])
+})
+
+it('leftovers: those of a goal that ended, at once and again when their time has come', async () => {
+  await end(db, claim.run, 'interrupted', 'interrupted')
+  await db.transaction(async (tx) => {
+    const goal = await getGoal(tx, 'g')
+    if (goal !== undefined) mustSucceed(await moveGoal(tx, goal, 'cancelled', 'cancelled by a person'))
+  })
+  expect(await dueIn(0)).toEqual(['leftovers'])
+  await setLeftovers(db, 'g', 5_000)
+  expect(await dueIn(4_000)).toEqual([])
+  expect(await dueIn(6_000)).toEqual(['leftovers'])
+  await forgetLeftovers(db, 'g')
+  expect(await dueIn(6_000)).toEqual([])
 })
 
 it('finds due tasks by index, also where there is none and the store has no statistics', async () => {

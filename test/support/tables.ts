@@ -24,6 +24,7 @@ export const tables = [
   'task',
   'forge_feedback',
   'forge_link',
+  'goal_leftover',
   'goal',
   'engine',
   'repository_seen',

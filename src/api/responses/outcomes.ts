@@ -5,7 +5,17 @@ import { count, names, text, time } from './parts.ts'
 export const restored = z.strictObject({ files: count })
 export const cleaned = z.array(
   z.strictObject({
-    kind: z.enum(['workspace', 'packages', 'snapshot', 'ref', 'checks', 'remote ref']),
+    kind: z.enum([
+      'workspace',
+      'packages',
+      'snapshot',
+      'ref',
+      'checks',
+      'remote ref',
+      'branch',
+      'package store',
+      'caches',
+    ]),
     id: text,
     reason: text,
     bytes: count.exactOptional(),
@@ -13,6 +23,7 @@ export const cleaned = z.array(
     problem: text.exactOptional(),
   }),
 )
+export const stored = z.array(z.strictObject({ kind: text, count, bytes: count, reason: text }))
 export const stopping = z.strictObject({ stopping: z.literal(true) })
 export const draining = z.strictObject({ draining: z.literal(true), running: count })
 /** A URL that logs a browser in once. */

@@ -60,6 +60,8 @@ export const goalViewSchema = z.strictObject({
   stillFailing,
   mergeCommand: text.nullable(),
   partCommand: text.nullable(),
+  /** With the parameter `tasks`: how many tasks of each status are not listed. */
+  moreTasks: z.record(text, count).exactOptional(),
 })
 export type GoalView = z.infer<typeof goalViewSchema>
 

@@ -4,9 +4,11 @@ import { endedShown } from '../../domain/goal.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 import { printLine, printJson, type Io } from '../io.ts'
+import { shownAtMost } from '../fold-status.ts'
 import { createPaint, statusLines } from '../render.ts'
 
 interface StatusOptions extends JsonOption {
+  all?: boolean
   ended?: string
   watch?: boolean
 }
@@ -16,8 +18,16 @@ const endedCount = (text: string): string => {
   throw new AppError('USAGE', `--ended "${text}": give a whole number of goals from 0 to ${endedShown.most}`)
 }
 
+/** A program gets every task, and as many ended goals as before; a person what fits a terminal. */
+const queryOf = ({ all, ended, json }: StatusOptions): Record<string, string> => {
+  if (json === true || all === true) return ended === undefined ? {} : { ended: endedCount(ended) }
+  const count = ended === undefined ? String(shownAtMost.ended) : endedCount(ended)
+  return { ended: count, tasks: String(shownAtMost.tasks) }
+}
+
 const status = async (io: Io, options: StatusOptions): Promise<number> => {
-  const path = `/status${options.ended === undefined ? '' : `?ended=${endedCount(options.ended)}`}`
+  const path = `/status?${new URLSearchParams(queryOf(options))}`
+  const isWhole = options.all === true
   if (options.watch === true)
     return (await import('../live/status-watch.ts')).watchStatus(io, path, options.json === true)
   const { readOnly } = await import('../engine/read-only.ts')
@@ -25,7 +35,7 @@ const status = async (io: Io, options: StatusOptions): Promise<number> => {
     ...{ view: await client.get<StatusView>(path), isEngineGone },
   }))
   if (options.json === true) printJson(io, view)
-  else for (const text of statusLines(createPaint(io.colours), view, isEngineGone)) printLine(io, text)
+  else for (const text of statusLines(createPaint(io.colours), view, { isEngineGone, isWhole })) printLine(io, text)
   return view.escalations.length > 0 ? exitCodes.needsPerson : exitCodes.ok
 }
 
@@ -33,7 +43,8 @@ export const register: Register = (program, act) => {
   program
     .command('status')
     .description('show goals, tasks with their next step, and questions that wait for you')
-    .option('--ended <count>', 'show this many ended goals, newest first (default: 50)')
+    .option('--ended <count>', 'show this many ended goals, newest first (default: 3; with --json or --all 50)')
+    .option('-a, --all', 'show every open goal with all of its tasks')
     .option('-w, --watch', 'refresh in place until q or Ctrl-C; on a pipe, print again after each change')
     .option(...jsonOption)
     .action((options: StatusOptions) => act((io) => status(io, options)))

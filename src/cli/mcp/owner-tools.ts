@@ -8,6 +8,7 @@ import { connect } from '../engine/connect.ts'
 import { homeOf } from '../engine/home.ts'
 import { readOnly } from '../engine/read-only.ts'
 import type { Io } from '../io.ts'
+import { shownAtMost } from '../fold-status.ts'
 import { createPaint, statusLines } from '../render.ts'
 import { checkFolder, goalRequestOf } from '../run/request.ts'
 import { hints, toolSchema, type McpTool } from './tool.ts'
@@ -73,7 +74,12 @@ const addTask = async (io: Io, given: unknown): Promise<string> => {
 
 const status = (io: Io): Promise<string> =>
   readOnly(io, async ({ client }) =>
-    cut(statusLines(createPaint(false), await client.get<StatusView>('/status')).join('\n')),
+    cut(
+      statusLines(
+        createPaint(false),
+        await client.get<StatusView>(`/status?ended=${shownAtMost.ended}&tasks=${shownAtMost.tasks}`),
+      ).join('\n'),
+    ),
   )
 
 const explain = (io: Io, given: unknown): Promise<string> => {

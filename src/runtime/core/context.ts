@@ -56,6 +56,8 @@ export const crashPoints = [
   'goal-reverified',
   'goal-push',
   'goal-landed',
+  'goal-branch-kept',
+  'goal-branch-removed',
 ] as const
 export type CrashPoint = (typeof crashPoints)[number]
 

@@ -29,6 +29,7 @@ import { authorOf } from '../../workspace/author.ts'
 import { changeSize } from '../../workspace/change-size.ts'
 import { captureBase, captureTree, changesBetween, linkTarget } from '../../workspace/changes.ts'
 import { createWorkspace, removeWorkspace } from '../../workspace/clone.ts'
+import { branchUses } from '../../workspace/branch-uses.ts'
 import { buildCommit, buildTree } from '../../workspace/commit.ts'
 import { copyFiles } from '../../workspace/copy-files.ts'
 import { diffText, filesOf, readTexts, fileTextAt } from '../../workspace/contents.ts'
@@ -71,7 +72,7 @@ import { ignoredEntries, includedFiles, layOwnersFiles } from '../../workspace/o
 import { emptyFoldersSince, findStrayWork, ignoredSince } from '../../workspace/stray-work.ts'
 import { layEnvironments } from '../../workspace/virtual-environment.ts'
 import { layView, revertFiles, viewChanges } from '../../workspace/view.ts'
-import { dropSnapshot, keepAgentCommits, listSnapshots, takeSnapshot } from '../../workspace/snapshot.ts'
+import { dropSnapshot, keepAgentCommits, keepCommit, listSnapshots, takeSnapshot } from '../../workspace/snapshot.ts'
 import { hostFacts } from '../../platform/host-facts.ts'
 import { realFiles, type Files } from './files.ts'
 
@@ -105,6 +106,7 @@ const realProcesses = {
 
 const realGit = {
   authorOf,
+  branchUses,
   bringObjects: copyObjects,
   buildCommit,
   buildTree,
@@ -140,6 +142,7 @@ const realGit = {
   isBelow: isContainedIn,
   isCommitOf,
   keepAgentCommits,
+  keepCommit,
   keepOwnInstall,
   keepHeld,
   layEnvironments,

@@ -25,6 +25,7 @@ import { releaseEndedRuns } from './retention.ts'
 import { createMerger, createNotifier, createReviewer, createSideJob, safely, type SideJob } from './side-jobs.ts'
 import { createContextExportJob } from './export-context.ts'
 import { createJobs } from './jobs.ts'
+import { endGoals } from './end-goals.ts'
 import { createGoalExportJob, exportLast, type GoalExportJob } from './export-goals.ts'
 import { createForgeJob } from './forge-job.ts'
 import { createExecutors, dispatch, runContextFor, type Executors } from './dispatch.ts'
@@ -101,6 +102,7 @@ interface Loop {
   polls: TargetPolls
   periodic: SideJob
   forge: SideJob
+  ender: SideJob
   exportGoals: GoalExportJob
   exporter: SideJob
   /** When the last pass asked what is due, by the store's clock; undefined = it did not lead, or did not come so far. */
@@ -120,7 +122,7 @@ const whatIsDue = (context: Context, engineId: string): Promise<DueWork> => {
  * decided.
  */
 const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
-  const { engineId, gracePeriod, merger, reviewer, notifier, polls, periodic, forge } = parts
+  const { engineId, gracePeriod, merger, reviewer, notifier, polls, periodic, forge, ender } = parts
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
   notifier.start(context)
   const due = await whatIsDue(context, engineId)
@@ -134,6 +136,7 @@ const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
     await runCycle(context, polls, due)
   }
   if (due.cancels) await finishCancels(context, cancelGraceSeconds)
+  if (due.leftovers) ender.start(context)
   periodic.start(context)
   forge.start(context)
 }
@@ -196,7 +199,7 @@ export const createWakeUp = (): WakeUp => {
 }
 
 const loop = async (context: Context, parts: Loop, wakeUp: WakeUp): Promise<void> => {
-  const { executors, gracePeriod, merger, reviewer, notifier, periodic, forge, exporter } = parts
+  const { executors, gracePeriod, merger, reviewer, notifier, periodic, forge, ender, exporter } = parts
   // While the store was unavailable no owner could renew its lease.
   const failed = (error: unknown): void => (isStoreTrouble(error) ? gracePeriod.begin() : undefined)
   while (!context.stopping.aborted) {
@@ -206,12 +209,7 @@ const loop = async (context: Context, parts: Loop, wakeUp: WakeUp): Promise<void
     await wakeUp.wait(ms, context.clock, context.stopping)
   }
   await Promise.allSettled([...executors.working.values()].map((work) => work.done))
-  await merger.idle()
-  await reviewer.idle()
-  await notifier.idle()
-  await periodic.idle()
-  await forge.idle()
-  await exporter.idle()
+  for (const job of [merger, reviewer, notifier, periodic, forge, ender, exporter]) await job.idle()
 }
 
 /** Stands for this process where the machine cannot identify it (tests, simulation). */
@@ -280,6 +278,8 @@ const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine
     // Next to the loop, because one of them may wait for a git remote.
     periodic: createSideJob(createJobs(engineId)),
     forge: createSideJob(createForgeJob()),
+    // Removing large trees takes seconds.
+    ender: createSideJob(endGoals),
     ...exports,
   }
   const parts = { engineId, gracePeriod, executors, polls: new Map(), askedAt: undefined, ...jobs }

@@ -11,6 +11,7 @@ import { endsPass } from '../core/pass.ts'
 import { watchAnomalies } from './anomalies.ts'
 import { withdrawPassedFaults } from './machine-faults.ts'
 import { followReviewedBranches } from './review-heads.ts'
+import { limitStorage } from './storage-limit.ts'
 import { endStuckRuns } from './stuck-runs.ts'
 import { endUnusedPathsWhenDue } from './unused-paths.ts'
 
@@ -26,6 +27,7 @@ export const periodicJobs: readonly PeriodicJob[] = [
   { name: 'anomalies', run: watchAnomalies },
   { name: 'machine_faults', run: withdrawPassedFaults },
   { name: 'review_heads', run: followReviewedBranches },
+  { name: 'storage', run: limitStorage },
   { name: 'stuck_runs', run: endStuckRuns },
   { name: 'unused_paths', run: endUnusedPathsWhenDue, atStart: true },
 ]

@@ -1,7 +1,7 @@
 /**
  * Removes what retention no longer needs: installed packages when their run has ended; workspaces when the run's work
  * is merged, or after 14 days; snapshots after 14 days; results of checks after 14 days, or when they take too much
- * space; what runs noted about the owner's checkout (drop-run-notes.ts); the ref of a run on a git remote together with
+ * space; branches of goals that have ended; what runs noted about the owner's checkout (drop-run-notes.ts); the ref of a run on a git remote together with
  * its workspace; a published ref in the repository when its merge has ended. Artifacts of runs that are still needed are never removed.
  */
 import { join } from 'node:path'
@@ -12,6 +12,9 @@ import { getRun } from '../../store/run.ts'
 import { listLiveGoals } from '../../store/goal.ts'
 import { takenOverFolders } from '../../store/take-over.ts'
 import { getTask } from '../../store/task.ts'
+import { endedBranches } from './clean-branches.ts'
+import { keepLeftOut } from './landed-trees.ts'
+import { unusedStorage } from './unused-storage.ts'
 import { dropDecidedCopies, dropRunNotes } from './drop-run-notes.ts'
 import { dropCachedChecks, cacheLimitReason } from '../checks/limit-check-cache.ts'
 import { fillPackagePool } from '../checks/fill-package-pool.ts'
@@ -23,7 +26,7 @@ const retentionMs = 14 * 24 * 3600 * 1000
 const cachesMaxBytes = 8 * 1024 ** 3
 
 export interface RemovedArtifact {
-  kind: 'workspace' | 'packages' | 'snapshot' | 'ref' | 'checks' | 'remote ref'
+  kind: 'workspace' | 'packages' | 'snapshot' | 'ref' | 'checks' | 'remote ref' | 'branch' | 'package store' | 'caches'
   id: string
   reason: string
   /** Its size on disk. */
@@ -51,6 +54,10 @@ const attempt = async (
 
 const removedFile = (context: Context, runId: string): string => join(runPaths(context, runId).root, 'packages-removed')
 
+/** Whether the packages of an ended run were removed, so that nothing works in its folders any more. */
+export const arePackagesGone = (context: Context, runId: string): boolean =>
+  context.ports.files.existsSync(removedFile(context, runId))
+
 /**
  * Removes the packages of an ended run and returns their folders; with `dryRun` nothing is removed. A running run
  * needs its packages.
@@ -68,7 +75,7 @@ const dropPackages = async (context: Context, runId: string, dryRun: boolean): P
   return found
 }
 
-const runIds = (context: Context): string[] => {
+export const runIds = (context: Context): string[] => {
   const folder = join(context.stateDir, 'runs')
   return context.ports.files.existsSync(folder) ? context.ports.files.readdirSync(folder) : []
 }
@@ -79,7 +86,7 @@ const runIds = (context: Context): string[] => {
  */
 const release = async (context: Context, runId: string): Promise<void> => {
   try {
-    if (context.stopping.aborted || context.ports.files.existsSync(removedFile(context, runId))) return
+    if (context.stopping.aborted || arePackagesGone(context, runId)) return
     if ((await getRun(context.db, runId))?.state !== 'running') {
       context.ports.processes.releasePorts(context.cacheDir, runId)
       // Left if an engine was killed while checks ran and the run then ended without them.
@@ -170,16 +177,22 @@ const cleanRemote = async (context: Context, dryRun: boolean): Promise<RemovedAr
   return removed
 }
 
+const dropTree = async (context: Context, runId: string): Promise<void> => {
+  const run = await getRun(context.db, runId)
+  if (run !== undefined) await keepLeftOut(context, run)
+  await context.ports.git.removeWorkspace(runPaths(context, runId).workspace)
+}
+
 /** An ended run keeps its workspace for some time, but not its packages. */
 const cleanRun = async (context: Context, runId: string, dryRun: boolean): Promise<RemovedArtifact | undefined> => {
-  const { files, git } = context.ports
+  const { files } = context.ports
   const { workspace } = runPaths(context, runId)
   if (!files.existsSync(workspace)) return undefined
   const reason = await workspaceReason(context, runId)
   if (reason !== undefined) {
     const size = await sizeOf(context, workspace, [''])
     const artifact = { kind: 'workspace' as const, id: runId, reason, ...size }
-    return attempt(context, artifact, dryRun ? undefined : () => git.removeWorkspace(workspace))
+    return attempt(context, artifact, dryRun ? undefined : () => dropTree(context, runId))
   }
   const found = await dropPackages(context, runId, true)
   if (found.length === 0) return undefined
@@ -203,18 +216,42 @@ const cleanChecks = async (context: Context, dryRun: boolean): Promise<RemovedAr
   ]
 }
 
-/** Removes everything that retention no longer needs and lists it; with `dryRun` it only lists. */
-export const removeExpired = async (context: Context, dryRun: boolean): Promise<RemovedArtifact[]> => {
-  const { git } = context.ports
+/** A remote that does not respond keeps its branches, and no engine asks it where a client only reads. */
+const cleanBranches = async (context: Context, dryRun: boolean): Promise<RemovedArtifact[]> =>
+  (await endedBranches(context, dryRun)).flatMap(({ branch, end }) =>
+    end.kind === 'removable' ? [{ kind: 'branch' as const, id: branch, reason: end.why }] : [],
+  )
+
+/** The trees and packages of runs, and results of checks, that nothing needs. */
+export const removeUnneeded = async (context: Context, dryRun: boolean): Promise<RemovedArtifact[]> => {
   const removed: RemovedArtifact[] = []
-  if (!dryRun) {
-    await dropRunNotes(context, runIds(context))
-    await dropDecidedCopies(context, new Date(context.clock.now().getTime() - retentionMs))
-  }
   for (const runId of runIds(context)) {
     const cleaned = await cleanRun(context, runId, dryRun)
     if (cleaned !== undefined) removed.push(cleaned)
   }
+  return [...removed, ...(await cleanChecks(context, dryRun))]
+}
+
+/** Copies of packages make the next start of an agent faster, so they stay while a goal is open. */
+const cleanPackageStore = async (context: Context, dryRun: boolean): Promise<RemovedArtifact[]> => {
+  if ((await listLiveGoals(context.db)).length > 0) return []
+  const removed: RemovedArtifact[] = []
+  for (const { kind, id, folder, bytes } of await unusedStorage(context)) {
+    if (kind !== 'package store') continue
+    const artifact = { kind, id, reason: 'no goal is open; the next one copies it again', bytes }
+    removed.push(await attempt(context, artifact, dryRun ? undefined : () => context.ports.git.removeWorkspace(folder)))
+  }
+  return removed
+}
+
+/** Removes everything that retention no longer needs and lists it; with `dryRun` it only lists. */
+export const removeExpired = async (context: Context, dryRun: boolean): Promise<RemovedArtifact[]> => {
+  const { git } = context.ports
+  if (!dryRun) {
+    await dropRunNotes(context, runIds(context))
+    await dropDecidedCopies(context, new Date(context.clock.now().getTime() - retentionMs))
+  }
+  const removed = [...(await removeUnneeded(context, dryRun)), ...(await cleanPackageStore(context, dryRun))]
   for (const snapshot of await git.listSnapshots(context.shadow)) {
     if (context.clock.now().getTime() - new Date(snapshot.at).getTime() <= retentionMs) continue
     const artifact = { kind: 'snapshot' as const, id: snapshot.id, reason: 'it is older than 14 days' }
@@ -225,6 +262,6 @@ export const removeExpired = async (context: Context, dryRun: boolean): Promise<
     removed.push({ kind: 'ref', id: localRunRef(runId), reason: 'no merge needs it' })
     if (!dryRun) await dropUnusedRunRef(context, runId)
   }
-  removed.push(...(await cleanChecks(context, dryRun)))
+  removed.push(...(await cleanBranches(context, dryRun)))
   return [...removed, ...(await cleanRemote(context, dryRun))]
 }

@@ -16,6 +16,7 @@ import { refuseLanding } from './refused-landing.ts'
 import { targetCheckOf } from './target-check.ts'
 import { acceptedFailuresText, autoLandBlocker } from './accepted-failures.ts'
 import { refusalInQuestion } from './checkout-question.ts'
+import { isWorkOn } from './goal-work.ts'
 import { fastForwardTarget, isOnTarget, remoteTargetTip } from './remote-target.ts'
 import { addsOnlyGoal } from './target-tip.ts'
 
@@ -65,7 +66,7 @@ const isLanded = async (context: Context, goal: Ready, poll: TargetPoll, tipOf: 
   if (goal.repoMode === 'remote') return isOnTarget(context, goal)
   const tip = await tipOf(goal.targetBranch)
   if (tip === null || tip === poll.tipWithoutGoal) return false
-  if (await context.ports.git.isBelow(context.repository, goal.headCommit, tip)) return true
+  if (await isWorkOn(context, goal, tip)) return true
   poll.tipWithoutGoal = tip
   return false
 }
@@ -131,7 +132,7 @@ const landGoal = async (context: Context, goal: Ready, poll: TargetPoll, tipOf: 
     context.wake()
   }
   if (await isLanded(context, goal, poll, tipOf)) {
-    await landed(`its commits are on ${goal.targetBranch}`, (await targetTip(context, goal, tipOf)) ?? goal.headCommit)
+    await landed(`its work is on ${goal.targetBranch}`, (await targetTip(context, goal, tipOf)) ?? goal.headCommit)
     return
   }
   if (!isToLand(goal)) return

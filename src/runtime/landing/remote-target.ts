@@ -10,6 +10,7 @@ import { confirmLeadership } from '../../store/leader.ts'
 import type { FastForward } from '../../workspace/repository-types.ts'
 import { goalRef, type Context } from '../core/context.ts'
 import { remoteLinkOf } from '../core/remote-link.ts'
+import { isWorkOn } from './goal-work.ts'
 import { addsOnlyGoal } from './target-tip.ts'
 
 export const targetRef = (goal: Goal): string => `refs/heads/${goal.targetBranch}`
@@ -22,7 +23,7 @@ export const remoteTargetTip = async (context: Context, goal: Goal): Promise<str
 export const isOnTarget = async (context: Context, goal: Goal): Promise<boolean> => {
   // Fetch the goal branch too: another engine may have merged it, and then its commits are missing here.
   const tip = (await remoteLinkOf(context).fetchRefs([targetRef(goal), goalRef(goal)]))[targetRef(goal)]
-  return tip !== undefined && context.ports.git.isBelow(context.repository, goal.headCommit ?? '', tip)
+  return tip !== undefined && isWorkOn(context, goal, tip)
 }
 
 /** Pushes the goal's head to the target, unless the goal changed in the store since it was read. */

@@ -80,6 +80,10 @@ export const goalEvents: EventTypes = {
     meaning: "the work is on the user's branch",
     sentence: (p) => `the goal is done: ${payloadText(p, 'reason')}`,
   },
+  'goal.branch_removed': {
+    meaning: 'the branch of a goal that has ended was removed; of a cancelled goal with work, a snapshot stays',
+    sentence: (p) => `its branch ${payloadText(p, 'branch')} was removed: ${payloadText(p, 'reason')}`,
+  },
   'goal.not_landed': {
     meaning: "the user's branch could not be fast-forwarded",
     sentence: (p) =>

@@ -1,8 +1,16 @@
-/** The events about what a workspace gets: files, set-up and packages. */
+/** The events about what a workspace gets (files, set-up and packages), and about disk space. */
 import { payloadText, type EventTypes } from './event-text.ts'
 import { preparedSentence } from './story-text.ts'
 
+const megabytes = (value: unknown): string => `${Math.round(Number(value) / 1e6)} MB`
+
 export const workspaceEvents: EventTypes = {
+  'storage.freed': {
+    meaning:
+      'disk space was given back, because nothing had used it for long, or the state folder or the disk was too full',
+    sentence: (p) =>
+      `${megabytes(p.freed)} of disk space were freed (${Array.isArray(p.kinds) ? p.kinds.join(', ') : ''}): ${payloadText(p, 'why')}${Number(p.left) > 0 ? `; ${megabytes(p.left)} more are needed, and what is left is in use: unstuck clean` : ''}`,
+  },
   'run.workspace_prepared': {
     meaning: 'a fresh workspace has its submodules and the files of `workspace.copy`, and `workspace.setup` ran in it',
     sentence: preparedSentence,
