@@ -25,7 +25,7 @@ import { plannerSection } from './config-planner.ts'
 import { judgeSection } from './config-judge.ts'
 import { gitSection } from './config-git.ts'
 import { loopSection } from './config-loop.ts'
-import { storageSection } from './config-storage.ts'
+import { admissionSection, storageSection } from './config-storage.ts'
 import { proposalSections } from './config-proposals.ts'
 import { notifySections } from './config-notify.ts'
 import { recoverySections } from './config-recovery.ts'
@@ -158,19 +158,7 @@ export const sections = {
       environment: 'DISPATCH_DOCSER_LANE_MAX_SLOTS',
     }),
   }),
-  admission: z.strictObject({
-    minFreeDiskMb: wholeNumber(0, 100_000_000)
-      .default(1024)
-      .meta({ meaning: 'No new run starts while the disk of the state folder has less free space than this (MB).' }),
-    minFreeMemoryMb: wholeNumber(0, 100_000_000)
-      .default(256)
-      .meta({ meaning: 'No new run starts while less memory than this is available (MB).' }),
-    maxLoadPerCore: z
-      .number({ error: 'allowed: a number above 0, or -1 for no limit' })
-      .refine((value) => value === -1 || value > 0, { error: 'allowed: a number above 0, or -1 for no limit' })
-      .default(-1)
-      .meta({ meaning: 'No new run starts while the load of the last minute per core is above this; -1 = no limit.' }),
-  }),
+  admission: z.strictObject(admissionSection),
   limits: z.strictObject(limitsShape),
   verify: z.strictObject({
     commands: listOf(textWithoutNul, 'allowed: a list of commands')
