@@ -20,6 +20,7 @@ const waits: readonly Wait[] = [
   { table: 'judgement', column: 'expires_at', open: "state = 'claimed'" },
   { table: 'lease', column: 'expires_at', open: 'true' },
   { table: 'job', column: 'due_at', open: 'true' },
+  { table: 'goal_leftover', column: 'due_at', open: 'true' },
   { table: 'notification', column: 'due_at', open: 'handed_over_at is null and withdrawn_at is null' },
   { table: 'notification_delivery', column: 'next_at', open: 'delivered_at is null and given_up_at is null' },
   { table: 'notification_button', column: 'expires_at', open: 'used_at is null' },

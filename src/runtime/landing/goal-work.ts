@@ -39,8 +39,9 @@ const namedCommit = async (context: Context, goal: Goal, { base }: Work, tip: st
 export const isWorkOn = async (context: Context, goal: Goal, tip: string): Promise<boolean> => {
   const { ports, repository, shadow } = context
   const { baseCommit: base, headCommit: head } = goal
-  if (base === null || head === null) return false
+  if (head === null) return false
   if (await ports.git.isBelow(repository, head, tip)) return true
+  if (base === null) return false
   for (const commit of [base, head, tip])
     if (!(await ports.git.isCommitOf(shadow.gitDir, { commit, below: null, not: null }))) return false
   const work = { base, head }
