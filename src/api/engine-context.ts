@@ -26,6 +26,7 @@ import type { Repository } from '../workspace/repository-types.ts'
 import { openAnswerLinks } from './answer-link.ts'
 import { forgeHere } from './forge-here.ts'
 import { openRepositoryHere, recordPlace } from './repository-place.ts'
+import { recordRepository } from './known-repository.ts'
 import { openRunTokens } from './run-token.ts'
 import { settingsOf } from './settings.ts'
 import { cacheDirOf, openStateDir, stateDirOf, writingIn } from './state-dir.ts'
@@ -115,6 +116,7 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
   const { environment } = options
   const { repository: opened, remote } = await openPlace(options)
   const stateDir = stateDirOf(environment, opened.id)
+  recordRepository(stateDir, opened)
   const log = openLog(stateDir)
   const { root } = opened
   const cacheDir = cacheDirOf(environment)

@@ -37,12 +37,8 @@ export const writingIn = <T>(stateDir: string, write: () => T): T => {
   }
 }
 
-/**
- * Creates the state folder if it is missing. It contains the token and files that the engine trusts, so it must belong to this
- * user and be inaccessible to others; otherwise this throws PERMISSION.
- */
-export const openStateDir = (stateDir: string): void => {
-  writingIn(stateDir, () => makeFolder(stateDir, 0o700))
+/** Throws PERMISSION unless it belongs to this user and is inaccessible to others: it contains the token and files that the engine trusts. */
+export const checkStateDir = (stateDir: string): void => {
   const { uid, mode } = statSync(stateDir)
   const user = process.getuid?.()
   if (user !== undefined && uid !== user)
@@ -61,6 +57,12 @@ export const openStateDir = (stateDir: string): void => {
       'PERMISSION',
       `nothing can be written to the state folder ${stateDir} (mode ${(mode & 0o777).toString(8)}); open it with: chmod 700 ${shellQuoted(stateDir)}`,
     )
+}
+
+/** Creates the state folder if it is missing. Throws PERMISSION as `checkStateDir` does. */
+export const openStateDir = (stateDir: string): void => {
+  writingIn(stateDir, () => makeFolder(stateDir, 0o700))
+  checkStateDir(stateDir)
 }
 
 /** Replaces a file of the state folder in one step, so that a crash leaves the old or the new text. */

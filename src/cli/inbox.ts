@@ -8,7 +8,8 @@ import { readOnly } from './engine/read-only.ts'
 import { choiceLines, evidenceLines, inboxLines, questionHead } from './inbox-lines.ts'
 import { printJson, printLine, type Io } from './io.ts'
 import type { Prompt } from './prompt.ts'
-import { createPaint, safe } from './render.ts'
+import { createPaint, safe, type Paint } from './render.ts'
+import { showAll } from './repositories/show-all.ts'
 import { askingSignal, askOne, type GivenAnswer } from './run/ask.ts'
 import { userName } from './user-name.ts'
 
@@ -70,7 +71,21 @@ export const sitThrough = async (sitting: Sitting): Promise<InboxView> => {
   }
 }
 
-export const inboxCommand = async (io: Io, { json = false, list = false }: InboxOptions): Promise<number> => {
+/** They are only listed: a command that answers one works in its repository. */
+const inboxOfAll = async (io: Io, json: boolean): Promise<number> => {
+  const lines = (paint: Paint, view: InboxView): string[] => (view.count === 0 ? [] : inboxLines(paint, view))
+  const views = await showAll<InboxView>(io, { path: '/inbox', json, lines })
+  const count = views.reduce((sum, view) => sum + view.count, 0)
+  const last = count === 0 ? 'No question waits for you.' : 'To answer: run "unstuck inbox" in the repository.'
+  if (!json && views.length > 0) printLine(io, last)
+  return count === 0 ? exitCodes.ok : exitCodes.needsPerson
+}
+
+export const inboxCommand = async (
+  io: Io,
+  { all = false, json = false, list = false }: InboxOptions,
+): Promise<number> => {
+  if (all) return inboxOfAll(io, json)
   const paint = createPaint(io.colours)
   const { view, live } = await readOnly(io, async ({ client, live }) => ({
     ...{ live, view: await client.get<InboxView>('/inbox') },

@@ -171,7 +171,7 @@ const olderLine = (paint: Paint, { goals, endedLeftOut: count }: StatusView): st
 
 /** Goals that have not ended and are only counted. */
 const foldedLine = (paint: Paint, more: Record<string, number>): string[] =>
-  Object.keys(more).length === 0 ? [] : [paint.warn(`and goals that are ${countsText(more)}: unstuck status --all`)]
+  Object.keys(more).length === 0 ? [] : [paint.warn(`and goals that are ${countsText(more)}: unstuck status --full`)]
 
 export const statusLines = (
   paint: Paint,

@@ -8,7 +8,7 @@ export const repositoryOption = [
 ] as const
 
 /** Commands that use no repository. */
-const withoutRepository = new Set(['demo', 'sim', 'classify', 'exec', 'completion'])
+const withoutRepository = new Set(['demo', 'sim', 'classify', 'exec', 'completion', 'repos'])
 
 /** Moves the address to the environment, where other users cannot read a password in it. A relative path becomes absolute. */
 export const withRepository = async (io: Io, given: string | undefined, command: string): Promise<Io> => {

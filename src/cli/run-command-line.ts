@@ -22,6 +22,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   engine: () => import('./commands/engine.ts'),
   stop: () => import('./commands/stop.ts'),
   status: () => import('./commands/status.ts'),
+  repos: () => import('./commands/repos.ts'),
   report: () => import('./commands/report.ts'),
   tasks: () => import('./commands/tasks.ts'),
   runs: () => import('./commands/runs.ts'),

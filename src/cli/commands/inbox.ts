@@ -2,6 +2,7 @@
 import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 
 export interface InboxOptions extends JsonOption {
+  all?: boolean
   list?: boolean
 }
 
@@ -9,6 +10,7 @@ export const register: Register = (program, act) => {
   program
     .command('inbox')
     .description('show the questions that wait for you, grouped by cause; in a terminal, answer them by number')
+    .option('--all', 'list the questions of all your repositories')
     .option('--list', 'only list them, also in a terminal')
     .option(...jsonOption)
     .action((options: InboxOptions) => act(async (io) => (await import('../inbox.ts')).inboxCommand(io, options)))

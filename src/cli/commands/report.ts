@@ -6,6 +6,7 @@ import { printLine, printJson, type Io } from '../io.ts'
 import { createPaint, reportLines } from '../render.ts'
 
 interface ReportOptions extends JsonOption {
+  all?: boolean
   since: string
 }
 
@@ -25,9 +26,14 @@ const sinceOf = (text: string, now: Date): Date => {
 }
 
 const report = async (io: Io, options: ReportOptions): Promise<number> => {
+  const path = `/report?since=${encodeURIComponent(sinceOf(options.since, new Date()).toISOString())}`
+  if (options.all === true) {
+    const { showAll } = await import('../repositories/show-all.ts')
+    await showAll<ReportView>(io, { path, json: options.json === true, lines: reportLines })
+    return exitCodes.ok
+  }
   const { readOnly } = await import('../engine/read-only.ts')
-  const since = encodeURIComponent(sinceOf(options.since, new Date()).toISOString())
-  const view = await readOnly(io, ({ client }) => client.get<ReportView>(`/report?since=${since}`))
+  const view = await readOnly(io, ({ client }) => client.get<ReportView>(path))
   if (options.json === true) printJson(io, view)
   else for (const text of reportLines(createPaint(io.colours), view)) printLine(io, text)
   return exitCodes.ok
@@ -37,6 +43,7 @@ export const register: Register = (program, act) => {
   program
     .command('report')
     .description('summarise what landed, what was recovered, what waits for you and what was spent')
+    .option('--all', 'report on all your repositories')
     .option('--since <span>', 'start of the report: a span such as 12h, 30m or 7d, or a time', '12h')
     .option(...jsonOption)
     .action((options: ReportOptions) => act((io) => report(io, options)))

@@ -9,6 +9,7 @@ import { createPaint, statusLines } from '../render.ts'
 
 interface StatusOptions extends JsonOption {
   all?: boolean
+  full?: boolean
   ended?: string
   watch?: boolean
 }
@@ -19,15 +20,25 @@ const endedCount = (text: string): string => {
 }
 
 /** A program gets every task, and as many ended goals as before; a person what fits a terminal. */
-const queryOf = ({ all, ended, json }: StatusOptions): Record<string, string> => {
-  if (json === true || all === true) return ended === undefined ? {} : { ended: endedCount(ended) }
+const queryOf = ({ full, ended, json }: StatusOptions): Record<string, string> => {
+  if (json === true || full === true) return ended === undefined ? {} : { ended: endedCount(ended) }
   const count = ended === undefined ? String(shownAtMost.ended) : endedCount(ended)
   return { ended: count, tasks: String(shownAtMost.tasks) }
 }
 
+/** Without `--ended` only what is open: what ended in ten repositories would hide it. */
+const statusOfAll = async (io: Io, { ended = '0', watch = false, json = false }: StatusOptions): Promise<number> => {
+  const { refuseWithAll, showAll } = await import('../repositories/show-all.ts')
+  refuseWithAll('--watch', watch)
+  const path = `/status?ended=${endedCount(ended)}`
+  const views = await showAll<StatusView>(io, { path, json, lines: statusLines })
+  return views.some(({ escalations }) => escalations.length > 0) ? exitCodes.needsPerson : exitCodes.ok
+}
+
 const status = async (io: Io, options: StatusOptions): Promise<number> => {
+  if (options.all === true) return statusOfAll(io, options)
   const path = `/status?${new URLSearchParams(queryOf(options))}`
-  const isWhole = options.all === true
+  const isWhole = options.full === true
   if (options.watch === true)
     return (await import('../live/status-watch.ts')).watchStatus(io, path, options.json === true)
   const { readOnly } = await import('../engine/read-only.ts')
@@ -43,8 +54,9 @@ export const register: Register = (program, act) => {
   program
     .command('status')
     .description('show goals, tasks with their next step, and questions that wait for you')
-    .option('--ended <count>', 'show this many ended goals, newest first (default: 3; with --json or --all 50)')
-    .option('-a, --all', 'show every open goal with all of its tasks')
+    .option('--all', 'show the open goals of all your repositories')
+    .option('--ended <count>', 'show this many ended goals, newest first (default: 3; with --json or --full 50)')
+    .option('--full', 'show every open goal with all of its tasks')
     .option('-w, --watch', 'refresh in place until q or Ctrl-C; on a pipe, print again after each change')
     .option(...jsonOption)
     .action((options: StatusOptions) => act((io) => status(io, options)))

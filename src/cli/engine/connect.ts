@@ -109,6 +109,16 @@ const reach = async (stateDir: string): Promise<EngineHere | undefined> => {
   }
 }
 
+/** Whether the engine of this state folder answers within that time; true where none runs. */
+export const isResponding = async (stateDir: string, deadlineMs: number): Promise<boolean> => {
+  const address = readAddress(stateDir)
+  if (address === undefined || address === 'damaged') return true
+  const signal = AbortSignal.timeout(deadlineMs)
+  // What it answers is read by the command itself: here a refusal counts as an answer.
+  await sendTo(address.socket)(`${address.url}/health`, { signal }).catch(() => undefined)
+  return !signal.aborted
+}
+
 /** The running engine of a state folder with the repository that it serves, or undefined. */
 export const engineAt = async (stateDir: string): Promise<EngineHere | undefined> => {
   const deadline = performance.now() + repairMs
