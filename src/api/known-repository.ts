@@ -30,8 +30,11 @@ export const recordIn = (stateDir: string): RepositoryRecord | undefined => {
   }
 }
 
-export const recordRepository = (stateDir: string, { root, url }: Pick<Repository, 'root' | 'url'>): void =>
+export const recordRepository = (stateDir: string, { root, url }: Pick<Repository, 'root' | 'url'>): void => {
+  const known = recordIn(stateDir)
+  if (known?.root === root && known.url === url && known.forgotten !== true) return
   replaceStateFile(stateDir, recordName, JSON.stringify({ root, url }))
+}
 
 export const forgetRepository = (stateDir: string): void =>
   replaceStateFile(stateDir, recordName, JSON.stringify({ ...(recordIn(stateDir) ?? { root: '' }), forgotten: true }))

@@ -226,6 +226,22 @@ it('does not wait for an engine that does not respond', async () => {
   expect(rows.find(({ id }) => id === idOf('asks'))?.problem).toBeNull()
 })
 
+it('lists a repository by URL with its URL, whatever this terminal names', async () => {
+  const url = join(top, 'remote.git')
+  await git(top, 'clone', '-q', '--bare', rootOf('asks'), url)
+  const there = { ...environment, UNSTUCK_REPO_URL: url }
+  const served = await serve({ root: top, environment: there, version: '0.0.0' })
+  const readFrom = async (from: typeof environment): Promise<Row[]> =>
+    JSON.parse((await runHere(['repos', '--json'], { cwd: top, environment: from })).stdout) as Row[]
+  for (const from of [environment, there]) {
+    const rows = await readFrom(from)
+    expect(rows.find(({ repository }) => repository === url)).toMatchObject({ engine: 'running', problem: null })
+    expect(rows.find(({ id }) => id === idOf('asks'))).toMatchObject({ questions: 1 })
+  }
+  await served.stop()
+  expect((await readFrom(environment)).find(({ repository }) => repository === url)?.engine).toBe('stopped')
+})
+
 it('names a repository whose store is gone, and makes no empty one in its place', async () => {
   await make('lost')
   mkdirSync(stateOf('lost'), { mode: 0o700 })

@@ -134,10 +134,15 @@ const atOnce = 4
 
 /** Those that cannot be read come last. */
 export const readEach = async <T>(io: Io, work: ReadView<T>): Promise<Reading<T>[]> => {
-  const known = knownRepositories(io)
   const readings: Reading<T>[] = []
-  for (let at = 0; at < known.length; at += atOnce)
-    readings.push(...(await Promise.all(known.slice(at, at + atOnce).map((each) => readingOf(io, each, work)))))
+  // Until the last one is read, one of them is connected: the server of the store would stop with the last connection.
+  const queue = knownRepositories(io).values()
+  const readOn = async (): Promise<void> => {
+    for (const each of queue) readings.push(await readingOf(io, each, work))
+  }
+  await Promise.all(Array.from({ length: atOnce }, readOn))
   const isBroken = ({ problem }: Reading<T>): number => (problem === null ? 0 : 1)
-  return readings.toSorted((one, other) => isBroken(one) - isBroken(other))
+  return readings.toSorted(
+    (one, other) => isBroken(one) - isBroken(other) || one.stateDir.localeCompare(other.stateDir, 'en'),
+  )
 }
