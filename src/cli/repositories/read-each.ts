@@ -43,7 +43,7 @@ export const knownRepositories = (io: Io): Known[] =>
 
 export const placeName = ({ id, record }: Known): string => record?.url ?? (record?.root || id)
 
-const forgetting = ({ id }: Known): string => `to take it off this list: unstuck repos forget ${id}`
+const forgetting = ({ id }: Known): string => `take it off this list: unstuck repos forget ${id}`
 
 const hasOwnUrl = (stateDir: string): boolean =>
   statSync(postgresMarkerPath(stateDir), { throwIfNoEntry: false }) !== undefined
@@ -61,7 +61,7 @@ const folderOf = (known: Known): string => {
     statSync(record.root)
     return record.root
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT')
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? ''))
       throw new AppError(
         'DIRECTORY_MISSING',
         `its folder was moved or deleted; put it back there to continue its work, or ${forgetting(known)}`,
