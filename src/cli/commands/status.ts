@@ -30,8 +30,11 @@ const queryOf = ({ full, ended, json }: StatusOptions): Record<string, string> =
 const statusOfAll = async (io: Io, { ended = '0', watch = false, json = false }: StatusOptions): Promise<number> => {
   const { refuseWithAll, showAll } = await import('../repositories/show-all.ts')
   refuseWithAll('--watch', watch)
-  const path = `/status?ended=${endedCount(ended)}`
-  const views = await showAll<StatusView>(io, { path, json, lines: statusLines })
+  const path = `/status?${new URLSearchParams(queryOf({ ended, json }))}`
+  const views = await showAll<StatusView>(io, {
+    ...{ path, json },
+    lines: (paint, view, isEngineGone) => statusLines(paint, view, { isEngineGone }),
+  })
   return views.some(({ escalations }) => escalations.length > 0) ? exitCodes.needsPerson : exitCodes.ok
 }
 
