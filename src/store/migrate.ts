@@ -37,9 +37,9 @@ import { migration as forge } from './migrations/0031-forge.ts'
 import { migration as branchPrefix } from './migrations/0032-branch-prefix.ts'
 import { migration as checkoutQuestion } from './migrations/0033-checkout-question.ts'
 import { migration as replan } from './migrations/0034-replan.ts'
-import { migration as forgeFeedback } from './migrations/0038-forge-feedback.ts'
-import { migration as issueComment } from './migrations/0039-issue-comment.ts'
-import { migration as goalLeftover } from './migrations/0035-goal-leftover.ts'
+import { migration as forgeFeedback } from './migrations/0035-forge-feedback.ts'
+import { migration as issueComment } from './migrations/0036-issue-comment.ts'
+import { migration as goalLeftover } from './migrations/0037-goal-leftover.ts'
 
 export const migrations: readonly string[] = [
   first,
