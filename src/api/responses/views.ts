@@ -42,6 +42,8 @@ export const taskView = z.strictObject({
         .extend({ tests: z.enum(['passed', 'failed', 'none']).nullable() })
         .nullable(),
       notes: names,
+      /** Why it failed, in one line; equal signatures are the same failure. */
+      failure: z.strictObject({ code: text, text, signature: text }).nullable(),
     })
     .nullable(),
   /** What a person may do now; each is also a command: `unstuck <action> <id>`. */

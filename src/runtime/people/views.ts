@@ -26,9 +26,7 @@ import type { EngineInfo } from '../../domain/engine.ts'
 import type { Escalation } from '../../domain/escalation.ts'
 import type { Goal } from '../../domain/goal.ts'
 import { defaultJudgeRetries } from '../../domain/judgement.ts'
-import type { LoopState } from '../../domain/loop.ts'
-import { nothingToDo, outcomeText, type Proof } from '../../domain/proof.ts'
-import { preexistingFailures, type Run, type Verdict } from '../../domain/run.ts'
+import { preexistingFailures } from '../../domain/run.ts'
 import { preexistingFailuresOfGoal } from '../../domain/preexisting-failures.ts'
 import { waitsForAutoFix } from '../../domain/rework.ts'
 import { stateOf, type Task } from '../../domain/task.ts'
@@ -46,6 +44,7 @@ import { goalBranch, type Context } from '../core/context.ts'
 import { failingTargets } from './failing-targets.ts'
 import { noticesOf } from './notices.ts'
 import { recoveredSince, reworkedSince } from './report-parts.ts'
+import { proofOf, shownRun } from './shown-run.ts'
 import { withCountdown } from './task-countdown.ts'
 import { waitingOn, type TaskFacts, type WaitingOn } from './waiting-on.ts'
 
@@ -100,36 +99,6 @@ const engineView = (engine: EngineInfo, leader: Leader, now: Date) => ({
   leads: leader.engineId === engine.id && engine.state !== 'offline',
   silent: engine.state !== 'offline' && now.getTime() - engine.heartbeatAt.getTime() > engine.ttlSeconds * 1000,
 })
-
-const shownLoop = ({ iteration, limit, role, stage, tests }: LoopState) => ({
-  ...{ iteration, limit, role, stage },
-  tests: tests?.state ?? null,
-})
-
-const proofOf = (verdict: Verdict | null | undefined): string | null => {
-  if (verdict?.noChange === true && verdict.outcome === 'verified') return nothingToDo
-  return verdict?.proof === undefined ? null : outcomeText(verdict.outcome, verdict.proof)
-}
-
-/** Tests of the base commit that the work made expect something else, and their files. */
-const expectationsOf = (verdict: Verdict | null): Pick<Proof, 'tests' | 'files'> | null => {
-  const proof = verdict?.proof
-  return proof?.kind === 'expectations changed' ? { tests: proof.tests, files: proof.files } : null
-}
-
-const shownRun = (run: Run | undefined) =>
-  run === undefined
-    ? null
-    : {
-        ...{ id: run.id, number: run.number, state: run.state, phase: run.phase, startedAt: run.startedAt },
-        endedAt: run.endedAt,
-        commit: run.commit,
-        outcome: run.verdict?.outcome ?? null,
-        notes: run.verdict?.notes ?? [],
-        proof: proofOf(run.verdict),
-        expectations: expectationsOf(run.verdict),
-        loop: run.loop && shownLoop(run.loop),
-      }
 
 /** Groups a list by a key; entries keep their order. */
 const groups = <T>(list: readonly T[], keyOf: (entry: T) => string | null): ((key: string) => T[]) => {
