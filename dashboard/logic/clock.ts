@@ -30,10 +30,16 @@ export const countdownText = (dueAt: string, now: number, what = 'retry'): strin
   return left > 0 ? `${what} in ${spanText(left)}` : `${what} is due`
 }
 
-export const agoText = (at: string, now: number): string => {
-  const passed = now - Date.parse(at)
-  return passed < 1000 ? 'just now' : `${spanText(Math.floor(passed / 1000) * 1000)} ago`
+/** How long something has been going on: without seconds once they no longer matter. */
+export const elapsedText = (from: string, now: number): string => {
+  const seconds = Math.floor((now - Date.parse(from)) / 1000)
+  const minutes = Math.floor(seconds / 60)
+  return seconds < 100 ? spanText(seconds * 1000) : minutes < 100 ? `${minutes} min` : spanText(minutes * 60_000)
 }
+
+/** Coarse, because a reader asks whether it was just now, this hour or yesterday. */
+export const agoText = (at: string, now: number): string =>
+  now - Date.parse(at) < 1000 ? 'just now' : `${elapsedText(at, now)} ago`
 
 const day24 = { hourCycle: 'h23' } as const
 

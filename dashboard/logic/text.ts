@@ -38,6 +38,14 @@ const inThousands = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 
 export const tokensText = (tokens: number): string => `${inThousands.format(tokens)} token${tokens === 1 ? '' : 's'}`
 
+/** `12.3k`: for columns, where a reader compares sizes. */
+export const shortTokensText = (tokens: number): string =>
+  tokens < 1000
+    ? `${tokens}`
+    : tokens < 1_000_000
+      ? `${(tokens / 1000).toFixed(1)}k`
+      : `${(tokens / 1_000_000).toFixed(1)}M`
+
 export const moneyText = (dollars: number): string => `$${dollars.toFixed(2)}`
 
 export const capitalised = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
