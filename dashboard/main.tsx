@@ -5,6 +5,9 @@ import { beginSession } from './data/session.ts'
 import { showKeptTheme } from './parts/theme.tsx'
 import { Shell } from './page-frame.tsx'
 import './style.css'
+import './frame.css'
+import './now.css'
+import './work.css'
 import './task.css'
 
 const always = { networkMode: 'always', retry: false } as const

@@ -1,21 +1,25 @@
-/** The frame of every page: the repository, the connection to the engine, the link to the inbox, and the page itself. */
+/** The frame of every page: its head, its keys, what stands on all of them, and the page itself. */
 import { useEffect, useRef, useState, type ReactNode } from 'react'
+import type { StatusView } from '../src/api/contract.ts'
 import { isRequestFailure } from './data/client.ts'
 import { useLive, type StreamState } from './data/live-updates.ts'
-import { useHealth, useStatus } from './data/queries.ts'
+import { usePageKeys } from './data/page-keys.ts'
+import { useStatus } from './data/queries.ts'
 import { useShortcuts } from './data/shortcuts.ts'
 import type { BoardGoal } from './logic/board.ts'
-import { waitingText } from './logic/questions.ts'
-import { linkTo, parseRoute, type PageRoute } from './logic/route.ts'
-import { plural } from './logic/text.ts'
-import { BoardPage, type PageData } from './pages/board-page.tsx'
+import { parseRoute, type PageRoute } from './logic/route.ts'
+import type { PageData } from './pages/board-page.tsx'
 import { GoalPage } from './pages/goal-page.tsx'
 import { InboxPage } from './pages/inbox-page.tsx'
 import { NotFound } from './pages/not-found.tsx'
+import { NowPage } from './pages/now-page.tsx'
 import { RunPage } from './pages/run-page.tsx'
 import { TaskPage } from './pages/task-page.tsx'
+import { WorkPage } from './pages/work-page.tsx'
 import { CommandLine, Loading, SafeText } from './parts/basics.tsx'
-import { ThemeChoice } from './parts/theme.tsx'
+import { FrameHead } from './parts/frame-head.tsx'
+import { KeysHelp } from './parts/keys-help.tsx'
+import { Palette } from './parts/palette.tsx'
 
 const useRoute = (): PageRoute => {
   const [hash, setHash] = useState(location.hash)
@@ -37,10 +41,17 @@ const isOlder = (
   return route.page === 'task' && !goals.some(({ tasks }) => tasks.some(({ id }) => id === route.id))
 }
 
-const pageOf = (route: PageRoute, picture: PageData): ReactNode => {
+interface Picture extends PageData {
+  status: StatusView
+  stream: StreamState | 'gone'
+}
+
+const pageOf = (route: PageRoute, picture: Picture): ReactNode => {
   switch (route.page) {
-    case 'board':
-      return <BoardPage {...picture} />
+    case 'now':
+      return <NowPage {...picture} connection={picture.stream} />
+    case 'work':
+      return <WorkPage {...picture} query={route.query} />
     case 'inbox':
       return <InboxPage key={route.id} at={route.id} clock={picture.clock} />
     case 'goal':
@@ -84,71 +95,11 @@ const OwnerNotices = ({ notices }: { notices: readonly string[] }) => (
 
 const connections: Record<StreamState, string> = { opening: 'connecting', live: 'live', lost: 'reconnecting' }
 
-const useTitle = (root: string | undefined, waiting: number): void => {
-  const name = root?.split('/').at(-1) ?? ''
-  useEffect(() => {
-    document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${name === '' ? 'Unstuck' : `${name}: Unstuck`}`
-  }, [waiting, name])
-}
-
-/** Whether the engine now has another version than the one that served this page. */
-const useIsUpdated = (version: string | undefined): boolean => {
-  const [first, setFirst] = useState<string>()
-  useEffect(() => setFirst((known) => known ?? version), [version])
-  return first !== undefined && version !== undefined && first !== version
-}
-
-/** However many questions wait, they take the room of one link from the other pages. */
-const InboxLink = ({ waiting, here }: { waiting: number; here: boolean }) => (
-  <a
-    className={waiting > 0 ? 'inbox-link badge warn' : 'inbox-link quiet'}
-    href={linkTo.inbox}
-    {...(here ? { 'aria-current': 'page' as const } : {})}
-  >
-    {waitingText(waiting)}
-  </a>
-)
-
-interface HeadProps {
-  connection: string
-  waiting: number
-  route: PageRoute
-}
-
-const Head = ({ connection, waiting, route }: HeadProps) => {
-  const { data } = useHealth()
-  const updated = useIsUpdated(data?.version)
-  useTitle(data?.root, waiting)
-  return (
-    <header>
-      <a className="brand" href={linkTo.board}>
-        Unstuck
-      </a>
-      {data !== undefined && (
-        <span className="root" title={data.root}>
-          <SafeText text={data.root} />
-        </span>
-      )}
-      <span className="spacer" />
-      <InboxLink waiting={waiting} here={route.page === 'inbox'} />
-      {data !== undefined && <span className="quiet at-work">{plural(data.running, 'agent')} running</span>}
-      <span className={`connection ${connection.replace(' ', '-')}`} role="status">
-        {connection}
-      </span>
-      <ThemeChoice />
-      {updated && (
-        <a className="badge warn" href="/">
-          The engine was updated. Reload
-        </a>
-      )}
-    </header>
-  )
-}
-
 /** After a change of page, keyboard and screen reader continue in the new page instead of at the link that was followed. */
 const useFocusOnMove = (route: PageRoute) => {
   const main = useRef<HTMLElement>(null)
-  const address = JSON.stringify(route)
+  // A filter changes the address of its page while the reader types into it.
+  const address = route.page === 'work' ? route.page : JSON.stringify(route)
   const part = route.page === 'run' ? route.part : route.page === 'inbox' ? route.id : undefined
   const before = useRef(address)
   useEffect(() => {
@@ -171,32 +122,72 @@ const usePicture = (route: PageRoute) => {
   const gone = error !== null && !loggedOut
   const questions = data?.escalations ?? []
   const seen = older.data ?? data
-  const picture: PageData | undefined =
+  const picture: Picture | undefined =
     loggedOut || data === undefined || seen === undefined || older.isLoading
       ? undefined
-      : { goals: seen.goals, leftOut: seen.endedLeftOut, questions, clock: data.clock }
+      : {
+          ...{ goals: seen.goals, leftOut: seen.endedLeftOut, questions, clock: data.clock },
+          ...{ status: data, stream: gone ? 'gone' : stream },
+        }
   const connection = loggedOut ? 'logged out' : gone ? 'no engine' : connections[stream]
   const notices = loggedOut ? [] : (data?.notices ?? [])
   return { picture, questions, notices, connection, loggedOut, fault: gone ? error : null }
 }
 
+/** What became of an action whose own button is gone, for a while. */
+const useSaid = () => {
+  const [said, setSaid] = useState<{ text: string; tone: 'good' | 'bad' }>()
+  useEffect(() => {
+    if (said?.tone !== 'good') return undefined
+    const timer = setTimeout(() => setSaid(undefined), 8_000)
+    return () => clearTimeout(timer)
+  }, [said])
+  return { said, say: (text: string, tone: 'good' | 'bad') => setSaid({ text, tone }), hush: () => setSaid(undefined) }
+}
+
+const Said = ({ said, hush }: Pick<ReturnType<typeof useSaid>, 'said' | 'hush'>) => (
+  <div className="said-last" role="status" aria-label="Last action">
+    {said !== undefined && (
+      <p className={said.tone}>
+        <SafeText text={said.text} />{' '}
+        <button type="button" className="link" onClick={hush}>
+          Dismiss
+        </button>
+      </p>
+    )}
+  </div>
+)
+
+/** The task or goal at which the reader is: that of the page. */
+const idOf = (route: PageRoute): string | undefined =>
+  route.page === 'task' || route.page === 'goal' ? route.id : undefined
+
 export const Shell = () => {
   const route = useRoute()
   const { picture, questions, notices, connection, loggedOut, fault } = usePicture(route)
   const main = useFocusOnMove(route)
+  const [open, setOpen] = useState<'keys' | 'palette'>()
+  const { said, say, hush } = useSaid()
+  const [close, showKeys, find] = [() => setOpen(undefined), () => setOpen('keys'), () => setOpen('palette')]
   useShortcuts()
+  usePageKeys({ help: showKeys, find })
   return (
     <>
       <a className="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
         Skip to the content
       </a>
-      <Head connection={connection} waiting={questions.length} route={route} />
+      <FrameHead {...{ connection, route, find, showKeys }} waiting={questions.length} />
       {fault !== null && <Gone problem={isRequestFailure(fault) && fault.status > 0 ? fault.message : ''} />}
       <OwnerNotices notices={notices} />
       <main id="main" ref={main} tabIndex={-1}>
         {loggedOut && <LoggedOut />}
-        {picture === undefined ? !loggedOut && <Loading what="the board" /> : pageOf(route, picture)}
+        {picture === undefined ? !loggedOut && <Loading what="the work" /> : pageOf(route, picture)}
       </main>
+      <Said said={said} hush={hush} />
+      {open === 'keys' && <KeysHelp isInbox={route.page === 'inbox'} close={close} />}
+      {open === 'palette' && (
+        <Palette goals={picture?.goals ?? []} here={idOf(route)} {...{ close, say }} showKeys={showKeys} />
+      )}
     </>
   )
 }

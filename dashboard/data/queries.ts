@@ -1,6 +1,7 @@
 /** The queries of the pages. Each event makes them stale; a slow poll covers an event that was missed. */
-import { useQuery, type Query } from '@tanstack/react-query'
+import { keepPreviousData, useQuery, type Query } from '@tanstack/react-query'
 import type {
+  ActivityView,
   ChecksView,
   DiffView,
   EventView,
@@ -9,6 +10,7 @@ import type {
   InboxView,
   Judgement,
   Recovery,
+  ReportView,
   Run,
   StatusView,
 } from '../../src/api/contract.ts'
@@ -45,6 +47,27 @@ export const useHealth = () =>
 
 export const useInbox = () =>
   useQuery({ ...options, queryKey: ['inbox'], queryFn: ({ signal }) => getJson<InboxView>('/inbox', signal) })
+
+const activityMs = 2_000
+
+/** What the agent of a run is doing. Polled, because the output of an agent causes no events. */
+export const useActivity = (run: string) =>
+  useQuery({
+    queryKey: [onRequest, 'activity', run],
+    queryFn: ({ signal }) => getJson<ActivityView>(`/runs/${run}/activity`, signal),
+    refetchInterval: activityMs,
+  })
+
+const reportMs = 60_000
+
+/** Since a time. `mark` changes when the report may have changed, because reading it costs more than a status. */
+export const useReport = (since: string, mark: string) =>
+  useQuery({
+    queryKey: [onRequest, 'report', since, mark],
+    queryFn: ({ signal }) => getJson<ReportView>(`/report?since=${encodeURIComponent(since)}`, signal),
+    refetchInterval: reportMs,
+    placeholderData: keepPreviousData,
+  })
 
 export const useRun = (id: string) =>
   useQuery({ ...options, queryKey: ['run', id], queryFn: ({ signal }) => getJson<Run>(`/runs/${id}`, signal) })

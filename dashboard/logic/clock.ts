@@ -31,7 +31,7 @@ export const countdownText = (dueAt: string, now: number, what = 'retry'): strin
 }
 
 /** How long something has been going on: without seconds once they no longer matter. */
-export const elapsedText = (from: string, now: number): string => {
+export const sinceText = (from: string, now: number): string => {
   const seconds = Math.floor((now - Date.parse(from)) / 1000)
   const minutes = Math.floor(seconds / 60)
   return seconds < 100 ? spanText(seconds * 1000) : minutes < 100 ? `${minutes} min` : spanText(minutes * 60_000)
@@ -39,7 +39,7 @@ export const elapsedText = (from: string, now: number): string => {
 
 /** Coarse, because a reader asks whether it was just now, this hour or yesterday. */
 export const agoText = (at: string, now: number): string =>
-  now - Date.parse(at) < 1000 ? 'just now' : `${elapsedText(at, now)} ago`
+  now - Date.parse(at) < 1000 ? 'just now' : `${sinceText(at, now)} ago`
 
 const day24 = { hourCycle: 'h23' } as const
 

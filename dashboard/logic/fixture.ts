@@ -98,7 +98,7 @@ export const run = (change: Partial<FoundRun> = {}): FoundRun => ({
 })
 
 /** Its newest run failed like this. */
-export const failing = (id: string, text: string, change: Partial<BoardTask> = {}): BoardTask =>
+export const failedTask = (id: string, text: string, change: Partial<BoardTask> = {}): BoardTask =>
   task({
     ...{ id, status: 'blocked(awaiting_human)', state: 'blocked' },
     nextStep: { owner: 'person', text: `your answer is needed: unstuck answer ${id}` },

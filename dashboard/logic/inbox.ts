@@ -30,7 +30,7 @@ export const movedBy = (ids: readonly string[], place: Place | undefined, step: 
 export type InboxKey =
   | { do: 'move'; step: 1 | -1 }
   | { do: 'choose'; choice: number }
-  | { do: 'select' | 'selectAll' | 'clear' | 'help' }
+  | { do: 'select' | 'selectAll' | 'clear' }
 
 const named: Readonly<Record<string, InboxKey>> = {
   j: { do: 'move', step: 1 },
@@ -40,7 +40,6 @@ const named: Readonly<Record<string, InboxKey>> = {
   x: { do: 'select' },
   a: { do: 'selectAll' },
   Escape: { do: 'clear' },
-  '?': { do: 'help' },
 }
 
 export const keyOf = (key: string): InboxKey | undefined => {

@@ -18,7 +18,7 @@ const all = [question('q-1', 'g-1', 't-1'), question('q-2', 'g-1', null), questi
 const ids = (found: BoardQuestion[]): string[] => found.map(({ id }) => id)
 
 test.each([
-  [{ page: 'board' } as const, []],
+  [{ page: 'now' } as const, []],
   [{ page: 'task', id: 't-1' } as const, ['q-1']],
   [{ page: 'goal', id: 'g-1' } as const, ['q-2']],
   [{ page: 'run', id: 'r-1' } as const, []],

@@ -1,11 +1,13 @@
 import { expect, it } from 'vitest'
 import { linkTo, parseRoute } from './route.ts'
 
-it.each(['', '#', '#/'])('%j is the board', (hash) => {
-  expect(parseRoute(hash)).toEqual({ page: 'board' })
+it.each(['', '#', '#/'])('%j is the first page', (hash) => {
+  expect(parseRoute(hash)).toEqual({ page: 'now' })
 })
 
 it('what is linked to is found', () => {
+  expect(parseRoute(linkTo.work())).toEqual({ page: 'work', query: '' })
+  expect(parseRoute(linkTo.work('state=failed&text=a%2Fb'))).toEqual({ page: 'work', query: 'state=failed&text=a%2Fb' })
   expect(parseRoute(linkTo.inbox)).toEqual({ page: 'inbox' })
   expect(parseRoute(linkTo.question('q-a1'))).toEqual({ page: 'inbox', id: 'q-a1' })
   expect(parseRoute(linkTo.logLine('r-a1', 'a/b 100% "c"'))).toEqual({
@@ -21,6 +23,8 @@ it('what is linked to is found', () => {
 
 it.each([
   '#/goals',
+  '#/work/x',
+  '#/workshop',
   '#/goals/',
   '#/goals/../x',
   '#/runs/r-a/else',

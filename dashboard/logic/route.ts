@@ -1,7 +1,9 @@
 /** Addresses of the pages. They follow the `#`, so they cannot collide with routes of the API. */
 
 export type PageRoute =
-  | { page: 'board' }
+  | { page: 'now' }
+  /** `query`: filters and order; see logic/work.ts. */
+  | { page: 'work'; query: string }
   /** `id`: the question to open. */
   | { page: 'inbox'; id?: string }
   | { page: 'goal' | 'task'; id: string }
@@ -26,7 +28,9 @@ const decoded = (text: string): string | undefined => {
 
 export const parseRoute = (hash: string): PageRoute => {
   const address = hash.replace(/^#/, '')
-  if (address === '' || address === '/') return { page: 'board' }
+  if (address === '' || address === '/') return { page: 'now' }
+  const work = /^\/work(?:\?(.*))?$/s.exec(address)
+  if (work !== null) return { page: 'work', query: work[1] ?? '' }
   if (address === '/inbox') return { page: 'inbox' }
   const question = /^\/inbox\/(q-[a-z0-9]+)$/.exec(address)?.[1]
   if (question !== undefined) return { page: 'inbox', id: question }
@@ -41,7 +45,8 @@ export const parseRoute = (hash: string): PageRoute => {
 }
 
 export const linkTo = {
-  board: '#/',
+  now: '#/',
+  work: (query = ''): string => (query === '' ? '#/work' : `#/work?${query}`),
   inbox: '#/inbox',
   question: (id: string): string => `#/inbox/${id}`,
   goal: (id: string): string => `#/goals/${id}`,

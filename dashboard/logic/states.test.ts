@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { blockReasons } from '../../src/domain/task.ts'
 import { goalStates } from '../../src/domain/goal.ts'
 import { taskStates } from '../../src/api/contract.ts'
-import { failing, task } from './fixture.ts'
+import { failedTask, task } from './fixture.ts'
 import { groupOf, stateWord, taskWord, whyText, withoutCommands } from './states.ts'
 
 it('no state shows a name of the code', () => {
@@ -43,7 +43,7 @@ describe('why a task does not move', () => {
   })
 
   it('is the cause, where a person is asked', () => {
-    expect(whyText(failing('t-a', 'expected 1 to be 2'))).toBe('expected 1 to be 2')
+    expect(whyText(failedTask('t-a', 'expected 1 to be 2'))).toBe('expected 1 to be 2')
   })
 
   it('is nothing for what has ended', () => {

@@ -22,7 +22,6 @@ import { linkTo } from '../logic/route.ts'
 import { plural } from '../logic/text.ts'
 import { Loading, SafeText } from '../parts/basics.tsx'
 import { ChoiceList } from '../parts/choices.tsx'
-import { KeysHelp } from '../parts/inbox-keys-help.tsx'
 import { InboxItem } from '../parts/inbox-question.tsx'
 
 const rowOf = (id: string): HTMLElement | null => document.querySelector(`[data-question="${id}"]`)
@@ -179,7 +178,7 @@ const Group = ({ group, selected, place, clock, open, toggle, all, reportOne, re
 
 const Nothing = () => (
   <p className="quiet" role="status">
-    No question waits for you. The agents work on, or have ended; the board shows which.
+    No question waits for you. What moves is on the first page.
   </p>
 )
 
@@ -212,21 +211,16 @@ const Questions = ({ groups, clock, at }: InboxProps & { groups: readonly InboxG
   const { selected, toggle, all, clear } = useSelection(groups)
   const { notices, add } = useNotices()
   const { reportOne, reportBatch } = useReports(selected, add)
-  const [help, setHelp] = useState(false)
   useInboxKeys((key: Exclude<InboxKey, { do: 'choose' }>) => {
     if (key.do === 'move') go(movedBy(ids, place, key.step))
     if (key.do === 'select' && place !== undefined) toggle(place.id)
     if (key.do === 'selectAll') all(groups.find(({ questions }) => questions.some(({ id }) => id === place?.id)))
     if (key.do === 'clear') clear()
-    if (key.do === 'help') setHelp(true)
   })
   return (
     <>
       <div className="panel-head inbox-head">
         <h1>Inbox</h1>
-        <button type="button" onClick={() => setHelp(true)} aria-keyshortcuts="?">
-          Keys <kbd aria-hidden="true">?</kbd>
-        </button>
       </div>
       <Notices notices={notices} />
       {groups.length === 0 && <Nothing />}
@@ -238,7 +232,6 @@ const Questions = ({ groups, clock, at }: InboxProps & { groups: readonly InboxG
           all={() => all(group)}
         />
       ))}
-      {help && <KeysHelp close={() => setHelp(false)} />}
     </>
   )
 }

@@ -9,7 +9,7 @@ export const NotFound = ({ what }: { what: string }) => (
       There is no <SafeText text={what} />. It may have been removed, or it belongs to another repository.
     </p>
     <p>
-      <a href={linkTo.board}>Back to the board</a>
+      <a href={linkTo.now}>Back to the first page</a>
     </p>
   </section>
 )

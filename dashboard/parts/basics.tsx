@@ -1,27 +1,18 @@
 /** Small building blocks of every page. Text that agents or tools wrote goes through `SafeText`, which makes control characters visible. */
 import { useEffect, useState, type ReactNode } from 'react'
-import { agoText, countdownText, dateText, serverTime, type ServerClock } from '../logic/clock.ts'
-import { foldText, visible, words } from '../logic/text.ts'
+import { agoText, countdownText, dateText, sinceText, serverTime, type ServerClock } from '../logic/clock.ts'
+import { dueWord, groupOf, groupTone, stateTone, stateWord, taskWord } from '../logic/states.ts'
+import { foldText, visible } from '../logic/text.ts'
 
-/** The colour only repeats the word, for readers who cannot tell colours apart. */
-const tones: Record<string, string> = {
-  running: 'busy',
-  active: 'busy',
-  acting: 'busy',
-  done: 'good',
-  success: 'good',
-  ready: 'good',
-  verified: 'good',
-  failed: 'bad',
-  blocked: 'warn',
-  paused: 'warn',
-  awaiting_human: 'warn',
-  'not verified': 'bad',
-}
+/** The colour and the shape only repeat the word, for readers who cannot tell colours apart. */
+export const Badge = ({ state, word = stateWord(state) }: { state: string; word?: string }) => (
+  <span className={`badge ${stateTone(state)}`}>{word}</span>
+)
 
-export const Badge = ({ state }: { state: string }) => (
-  <span className={`badge ${tones[state] ?? tones[state.replace(/\(.*/, '')] ?? ''}`}>
-    {words(state).replace('(', ': ').replace(')', '')}
+/** The state of a task, where a line holds it: a mark and its word. */
+export const StateMark = ({ task }: { task: Parameters<typeof taskWord>[0] }) => (
+  <span className={`state ${groupTone(groupOf(task))}`} data-group={groupOf(task)}>
+    {taskWord(task)}
   </span>
 )
 
@@ -57,13 +48,20 @@ const useServerTime = (clock: ServerClock): number => {
 /** `status` of the task says what happens at that time. */
 export const Countdown = ({ at, status, clock }: { at: string; status: string; clock: ServerClock }) => (
   <time role="timer" className="badge wait" dateTime={at} title={dateText(at)}>
-    {countdownText(at, useServerTime(clock), status === 'blocked(issue_linking)' ? 'question' : 'retry')}
+    {countdownText(at, useServerTime(clock), dueWord(status))}
   </time>
 )
 
 export const Ago = ({ at, clock }: { at: string; clock: ServerClock }) => (
   <time dateTime={at} title={dateText(at)}>
     {agoText(at, useServerTime(clock))}
+  </time>
+)
+
+/** How long something has been going on. */
+export const Elapsed = ({ from, clock }: { from: string; clock: ServerClock }) => (
+  <time dateTime={from} title={`since ${dateText(from)}`}>
+    {sinceText(from, useServerTime(clock))}
   </time>
 )
 

@@ -1,9 +1,10 @@
-/** A task on the board. Each card says what happens next and who does it; a wait counts down beside the state. */
+/** A task on the board: its state, and why it does not move or what it does. A wait counts down beside the state. */
 import { ownerText, type Card } from '../logic/board.ts'
 import type { ServerClock } from '../logic/clock.ts'
 import { linkTo } from '../logic/route.ts'
+import { groupOf, groupTone, taskWord, whyText } from '../logic/states.ts'
 import { capitalised, plural } from '../logic/text.ts'
-import { Badge, Countdown, SafeText } from './basics.tsx'
+import { Badge, Countdown, SafeText, StateMark } from './basics.tsx'
 import { readableTitle } from '../../src/api/contract.ts'
 
 export const NextStep = ({ task, asked }: { task: Card['task']; asked: boolean }) => {
@@ -15,9 +16,9 @@ export const NextStep = ({ task, asked }: { task: Card['task']; asked: boolean }
       </p>
     )
   if (nextStep.owner === 'nobody')
-    return (
+    return nextStep.text === 'ended' ? null : (
       <p className="step quiet">
-        {nextStep.text === 'ended' ? 'Nothing is left to do.' : <SafeText text={capitalised(nextStep.text)} />}
+        <SafeText text={capitalised(nextStep.text)} />
       </p>
     )
   return (
@@ -33,9 +34,7 @@ const Attempts = ({ task }: { task: Card['task'] }) => (
     <span>
       <SafeText text={task.harness} />
     </span>
-    {task.run === null ? (
-      <span>no run yet</span>
-    ) : (
+    {task.run !== null && (
       <a href={linkTo.run(task.run.id)} aria-label={`run ${task.run.number} of task ${task.number}`}>
         run {task.run.number}
       </a>
@@ -51,29 +50,38 @@ const Unverified = ({ outcome }: { outcome: NonNullable<Card['task']['run']>['ou
 interface TaskCardProps {
   card: Card
   clock: ServerClock
-  asked: boolean
   /** Names the goal, where the board holds tasks of several. */
   withGoal: boolean
 }
 
-export const TaskCard = ({ card: { task, goal }, clock, asked, withGoal }: TaskCardProps) => (
-  <li className={`card ${task.state}`}>
-    <h4>
-      <a href={linkTo.task(task.id)}>
-        <span className="number">#{task.number}</span> <SafeText text={readableTitle(task.title)} />
-      </a>
-    </h4>
-    {withGoal && (
-      <p className="quiet goal-name">
-        <SafeText text={goal.title} />
+export const TaskCard = ({ card: { task, goal }, clock, withGoal }: TaskCardProps) => {
+  const why = whyText(task)
+  const group = groupOf(task)
+  // The head of the column says it already.
+  const isNamed = taskWord(task) === group && group !== 'failed'
+  return (
+    <li className={`card ${groupTone(group)}`} data-row="">
+      <h4>
+        <a href={linkTo.task(task.id)} data-open="">
+          <span className="number">#{task.number}</span> <SafeText text={readableTitle(task.title)} />
+        </a>
+      </h4>
+      {withGoal && (
+        <p className="quiet goal-name">
+          <SafeText text={goal.title} />
+        </p>
+      )}
+      <p className="badges">
+        {!isNamed && <StateMark task={task} />}
+        {task.status === 'done' && <Unverified outcome={task.run?.outcome ?? null} />}
+        {task.nextStep?.at !== undefined && <Countdown at={task.nextStep.at} status={task.status} clock={clock} />}
       </p>
-    )}
-    <p className="badges">
-      <Badge state={task.status} />
-      {task.status === 'done' && <Unverified outcome={task.run?.outcome ?? null} />}
-      {task.nextStep?.at !== undefined && <Countdown at={task.nextStep.at} status={task.status} clock={clock} />}
-    </p>
-    <NextStep task={task} asked={asked} />
-    <Attempts task={task} />
-  </li>
-)
+      {why !== '' && (
+        <p className="step">
+          <SafeText text={why} />
+        </p>
+      )}
+      <Attempts task={task} />
+    </li>
+  )
+}

@@ -1,11 +1,12 @@
 /** Light, dark, or the theme of the system. The choice is stored in this browser only. */
-import { useState } from 'react'
+import { useSyncExternalStore } from 'react'
 
 const themes = ['system', 'light', 'dark'] as const
 type Theme = (typeof themes)[number]
 
 const storageKey = 'unstuck.theme'
-const isTheme = (value: string | null): value is Theme => themes.some((theme) => theme === value)
+const changed = 'unstuck-theme'
+const isTheme = (value: unknown): value is Theme => themes.some((theme) => theme === value)
 
 const kept = (): Theme => {
   try {
@@ -24,6 +25,12 @@ const keep = (theme: Theme): void => {
   }
 }
 
+/** The page itself holds the choice, so that it has one also where the browser denies storage. */
+const shown = (): Theme => {
+  const { theme } = document.documentElement.dataset
+  return isTheme(theme) ? theme : 'system'
+}
+
 const show = (theme: Theme): void => {
   document.documentElement.dataset.theme = theme
 }
@@ -31,24 +38,27 @@ const show = (theme: Theme): void => {
 /** Called before the first paint, so that the page does not flash in the other theme. */
 export const showKeptTheme = (): void => show(kept())
 
-export const ThemeChoice = () => {
-  const [theme, setTheme] = useState(kept)
-  return (
-    <label className="theme">
-      <span>Theme</span>
-      <select
-        value={theme}
-        onChange={({ target: { value } }) => {
-          if (!isTheme(value)) return
-          setTheme(value)
-          keep(value)
-          show(value)
-        }}
-      >
-        {themes.map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </select>
-    </label>
-  )
+export const chooseTheme = (theme: Theme): void => {
+  keep(theme)
+  show(theme)
+  window.dispatchEvent(new Event(changed))
 }
+
+const watch = (update: () => void): (() => void) => {
+  window.addEventListener(changed, update)
+  return () => window.removeEventListener(changed, update)
+}
+
+export const ThemeChoice = () => (
+  <label className="theme">
+    <span>Theme</span>
+    <select
+      value={useSyncExternalStore(watch, shown)}
+      onChange={({ target: { value } }) => isTheme(value) && chooseTheme(value)}
+    >
+      {themes.map((name) => (
+        <option key={name}>{name}</option>
+      ))}
+    </select>
+  </label>
+)

@@ -30,11 +30,13 @@ const runOf = async (goal: GoalView, title: string): Promise<Run> =>
   }, `a run of "${title}"`)
 
 const column = (state: string) => page.getByRole('region', { name: new RegExp(`^${state} \\d+$`) })
-const waiting = () => page.getByRole('link', { name: /^\d+ questions? waits? for you$/ })
+const waiting = () => page.getByRole('link', { name: /^Inbox: \d+ questions? waits? for you$/ })
 const atQuestion = () => page.locator('.inbox-row[aria-current=true]')
 const card = (title: string) => page.getByRole('listitem').filter({ has: page.getByRole('link', { name: title }) })
+const showBoard = (): Promise<unknown> => page.goto(`${scene.url()}/#/work?view=board`)
 /** Four changes seen one after the other in less time than two slow polls take: only the stream of events is so fast. */
 const expectLive = async (): Promise<void> => {
+  await page.goto(`${scene.url()}/#/goals/${parser.id}`)
   const begun = performance.now()
   const pause = page.getByRole('button', { name: /^Pause: goal Speed up/ })
   for (let time = 0; time < 2; time += 1) {
@@ -58,7 +60,7 @@ const expectOneLink = async (): Promise<void> => {
     await route.fulfill({ response: answer, json: { ...view, escalations } }).catch(() => undefined)
   })
   await page.reload()
-  await page.getByRole('link', { name: '10 questions wait for you' }).waitFor(slow)
+  await page.getByRole('link', { name: 'Inbox: 10 questions wait for you' }).waitFor(slow)
   const below =
     'document.querySelector("main").getBoundingClientRect().top - document.querySelector("header").getBoundingClientRect().bottom'
   expect(await page.evaluate(below)).toBeLessThan(5)
@@ -70,7 +72,7 @@ const expectOneLink = async (): Promise<void> => {
 
 const home = async (): Promise<void> => {
   await page.getByRole('link', { name: 'Unstuck', exact: true }).click()
-  await page.getByRole('heading', { name: 'Goals' }).waitFor()
+  await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
 }
 
 beforeAll(async () => {
@@ -105,6 +107,7 @@ describe('before anything is done', () => {
 describe('the board', () => {
   test('shows a goal that begins without a reload, each task with its next step and owner', async () => {
     await page.evaluate('window.mark = "the same page"')
+    await showBoard()
     parser = await scene.begin('Speed up the <parser>', [
       { title: 'Add a benchmark', harness: 'talker' },
       { title: 'Cache the tokens', harness: 'overloaded' },
@@ -113,7 +116,7 @@ describe('the board', () => {
     await column('running').getByText('Add a benchmark').waitFor(slow)
     const queued = card('Write the changelog')
     await queued.getByText('waiting for task 1').waitFor()
-    expect(await queued.innerText()).toMatch(/Unstuck:[\s\S]*no run yet/)
+    expect(await queued.getByRole('link').count()).toBe(1)
     expect(await page.evaluate('window.mark')).toBe('the same page')
   })
 
@@ -122,7 +125,7 @@ describe('the board', () => {
     const countdown = failed.getByRole('timer')
     await countdown.waitFor(slow)
     expect(await failed.innerText()).toMatch(
-      /failed[\s\S]*retry in[\s\S]*Unstuck:[\s\S]*retry 1 of 6[\s\S]*overloaded[\s\S]*run \d+[\s\S]*1 recovery/,
+      /failed[\s\S]*retry in[\s\S]*overloaded \(retry 1 of 6\)[\s\S]*run \d+[\s\S]*1 recovery/,
     )
     const secondsIn = (text: string): number => {
       const [, minutes = '0', seconds = '0'] = /^retry in (?:(\d+) min )?(\d+) s$/.exec(text) ?? []
@@ -164,6 +167,7 @@ describe('the board', () => {
   })
 
   test('can be filtered, and says so when nothing is left', async () => {
+    await showBoard()
     const filter = page.getByRole('searchbox')
     await filter.fill('changelog')
     await card('Cache the tokens').waitFor({ state: 'detached' })
@@ -208,7 +212,10 @@ describe('a person', () => {
     await waiting().waitFor(slow)
     expect(await page.title()).toMatch(/^\(1\) parser/)
     await home()
-    await card('Rewrite the guide').getByText('answer its question').waitFor()
+    await page
+      .getByRole('region', { name: 'Needs you 1' })
+      .getByRole('link', { name: /Rewrite the guide/ })
+      .waitFor()
     await expectOneLink()
     await waiting().focus()
     await page.keyboard.press('Enter')
@@ -252,13 +259,15 @@ describe('a person', () => {
     if (field !== undefined) await asked.getByLabel(field).fill('write it into src/work.txt')
     await asked.getByRole('button', { name: helps?.label ?? '', exact: true }).click()
     await asked.waitFor({ state: 'detached', ...slow })
-    await home()
+    await showBoard()
     await column('done').getByText('Rewrite the guide').waitFor(slow)
-    await page.getByText('unstuck land').waitFor(slow)
+    await home()
+    await page.getByRole('button', { name: 'Land: goal Tidy the documentation' }).waitFor(slow)
     expect(await page.title()).toBe('parser: Unstuck')
   })
 
   test('is asked again before a cancel, and Escape means no', async () => {
+    await page.goto(`${scene.url()}/#/goals/${guide.id}`)
     const goal = page.getByRole('article', { name: /Tidy the documentation/ })
     await goal.getByRole('button', { name: /^Cancel/ }).focus()
     await page.keyboard.press('Enter')
@@ -269,11 +278,15 @@ describe('a person', () => {
     expect((await scene.api<GoalView>(`/goals/${guide.id}`)).state).toBe('ready')
     await goal.getByRole('button', { name: /^Cancel/ }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel goal' }).click()
-    await goal.waitFor({ state: 'detached' })
+    await goal.getByText('cancelled', { exact: true }).waitFor(slow)
     expect((await scene.api<GoalView>(`/goals/${guide.id}`)).state).toBe('cancelled')
-    await page.getByLabel('Show').selectOption('all')
-    await goal.waitFor()
-    await page.getByLabel('Show').selectOption('open')
+    await page.getByRole('link', { name: 'Work', exact: true }).click()
+    const task = page.getByRole('row').filter({ hasText: 'Rewrite the guide' })
+    await page.getByRole('row').filter({ hasText: 'Cache the tokens' }).waitFor()
+    expect(await task.count()).toBe(0)
+    await page.getByRole('combobox', { name: 'Show' }).selectOption('all')
+    await task.waitFor()
+    expect(new URL(page.url()).hash).toBe('#/work?goals=all')
   })
 
   test('is told in words when somebody else was faster', async () => {
@@ -297,7 +310,7 @@ describe('a person', () => {
   test('gets by with the keyboard', async () => {
     await home()
     await page.reload()
-    await page.getByRole('heading', { name: 'Goals' }).waitFor()
+    await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
     await page.keyboard.press('Tab')
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content')
     await page.keyboard.press('Enter')
@@ -389,9 +402,9 @@ describe('whatever happens to the engine', () => {
     expect(scene.url()).toBe(before)
     await alert.waitFor({ state: 'detached', ...slow })
     await expect.poll(() => page.locator('header [role=status]').innerText(), slow).toBe('live')
-    await home()
     await expectLive()
     scene.go()
+    await showBoard()
     await column('done').getByText('Add a benchmark').waitFor(slow)
     expect(await page.evaluate('window.mark')).toBe('still the same page')
   })
@@ -403,7 +416,7 @@ describe('whatever happens to the engine', () => {
     await page.screenshot({ path: join(shots, 'logged-out.png') })
     const other = await scene.page(context)
     await other.close()
-    await page.getByRole('heading', { name: 'Goals' }).waitFor(slow)
+    await page.getByRole('heading', { name: 'Work', exact: true }).waitFor(slow)
   })
 
   test('an address that leads nowhere leads back', async () => {
@@ -411,8 +424,8 @@ describe('whatever happens to the engine', () => {
       await page.goto(`${scene.url()}/${address}`)
       await page.getByRole('heading', { name: 'Not found' }).waitFor()
     }
-    await page.getByRole('link', { name: 'Back to the board' }).click()
-    await page.getByRole('heading', { name: 'Goals' }).waitFor()
+    await page.getByRole('link', { name: 'Back to the first page' }).click()
+    await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
   })
 })
 
@@ -432,7 +445,10 @@ const violations = async (): Promise<string[]> => {
 
 describe('on every page', () => {
   const addresses: Record<string, () => Promise<string>> = {
-    board: async () => '#/',
+    now: async () => '#/',
+    work: async () => '#/work?goals=all',
+    'work by cause': async () => '#/work?goals=all&group=cause',
+    board: async () => '#/work?view=board&goals=all',
     goal: async () => `#/goals/${parser.id}`,
     task: async () => `#/tasks/${(await runOf(parser, 'Cache the tokens')).taskId}`,
     'run that failed': async () => `#/runs/${(await runOf(parser, 'Cache the tokens')).id}`,

@@ -47,7 +47,14 @@ const untouched = async (): Promise<void> => {
 }
 
 test.each<[string, () => string, RegExp]>([
-  ['the board', () => '#/', /Task <img src=x/],
+  ['the first page', () => '#/', /Question <img src=x/],
+  ['the table', () => '#/work', /Task <img src=x/],
+  ['the board', () => '#/work?view=board', /Task <img src=x/],
+  [
+    'a filter',
+    () => `#/work?text=${encodeURIComponent(attack)}&cause=${encodeURIComponent(attack)}`,
+    /No task matches/,
+  ],
   ['the goal', () => `#/goals/${goal.id}`, /Goal <img src=x/],
   ['the task', () => `#/tasks/${run.taskId}`, /Task <img src=x/],
   ['the run', () => `#/runs/${run.id}`, /<script>window\.harmed/],
@@ -68,7 +75,7 @@ test('a plain page shows the address as text', async () => {
 
 test('what would run by a mistake of ours is stopped by the policy', async () => {
   await page.goto(`${scene.url()}/#/`)
-  await page.getByRole('heading', { name: 'Goals' }).waitFor(slow)
+  await page.getByRole('heading', { name: 'Now', exact: true }).waitFor(slow)
   const tried = await page.evaluate(`(() => {
     const errors = []
     const tries = [

@@ -49,7 +49,7 @@ beforeAll(async () => {
 afterAll(async () => scene?.clear())
 
 test('every page has one link to the inbox, and the inbox has every question in groups', async () => {
-  await page.getByRole('link', { name: '14 questions wait for you' }).click()
+  await page.getByRole('link', { name: 'Inbox: 14 questions wait for you' }).click()
   await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor()
   const { groups } = await inbox()
   expect(groups.map(({ questions }) => questions.length).sort((a, b) => a - b)).toEqual([1, 2, 3, 8])
