@@ -10,7 +10,7 @@ import { hadStore } from '../store/store-markers.ts'
 import type { Repository } from '../workspace/repository-types.ts'
 import { replaceStateFile, unstuckHome } from './state-dir.ts'
 
-const recordName = 'repository.json'
+const recordName = 'listed.json'
 
 const record = z.object({
   root: z.string(),
@@ -39,8 +39,8 @@ export const recordRepository = (stateDir: string, { root, url }: Pick<Repositor
 export const forgetRepository = (stateDir: string): void =>
   replaceStateFile(stateDir, recordName, JSON.stringify({ ...(recordIn(stateDir) ?? { root: '' }), forgotten: true }))
 
-/** `<name>-<12 hex>`, as `repositoryId` and `parseRemote` make them. */
-const idForm = /-[0-9a-f]{12}$/
+/** `<name>-<12 hex>`, and six more where a path was used again. */
+const idForm = /-[0-9a-f]{12}(-[0-9a-f]{6})?$/
 
 const isOfRepository = (stateDir: string): boolean => {
   try {

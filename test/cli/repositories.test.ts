@@ -178,7 +178,7 @@ it('refuses to watch all of them', async () => {
 })
 
 it('reads no repository by what an altered record says', async () => {
-  const path = join(stateOf('open'), 'repository.json')
+  const path = join(stateOf('open'), 'listed.json')
   const before = readFileSync(path, 'utf8')
   writeFileSync(path, JSON.stringify({ root: rootOf('asks') }))
   expect((await rowOf('open'))?.problem?.code).toBe('REPOSITORY_STATE')
