@@ -37,10 +37,7 @@ export const issueComments = async (db: Queryable): Promise<IssueComment[]> =>
     await db.query<object>(sql`select goal_id, issue, comment, comment_text, pull_request_url from forge_link
       join goal on goal.id = goal_id where issue is not null and (goal.ended_at is null or goal.ended_at > unstuck_now() - interval '1 day')
       order by issue`)
-  ).map((row) => {
-    const read = fromRow<IssueComment>(row)
-    return { ...read, comment: read.comment === null ? null : Number(read.comment) }
-  })
+  ).map((row) => fromRow<IssueComment>(row))
 
 export const recordComment = async (
   db: Queryable,

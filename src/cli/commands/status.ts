@@ -20,17 +20,17 @@ const endedCount = (text: string): string => {
 }
 
 /** A program gets every task, and as many ended goals as before; a person what fits a terminal. */
-const queryOf = ({ full, ended, json }: StatusOptions): Record<string, string> => {
-  if (json === true || full === true) return ended === undefined ? {} : { ended: endedCount(ended) }
+const pathOf = ({ full, ended, json }: StatusOptions): string => {
+  if (json === true || full === true) return ended === undefined ? '/status' : `/status?ended=${endedCount(ended)}`
   const count = ended === undefined ? String(shownAtMost.ended) : endedCount(ended)
-  return { ended: count, tasks: String(shownAtMost.tasks) }
+  return `/status?ended=${count}&tasks=${shownAtMost.tasks}`
 }
 
 /** Without `--ended` only what is open: what ended in ten repositories would hide it. */
 const statusOfAll = async (io: Io, { ended = '0', watch = false, json = false }: StatusOptions): Promise<number> => {
   const { refuseWithAll, showAll } = await import('../repositories/show-all.ts')
   refuseWithAll('--watch', watch)
-  const path = `/status?${new URLSearchParams(queryOf({ ended, json }))}`
+  const path = pathOf({ ended, json })
   const views = await showAll<StatusView>(io, {
     ...{ path, json },
     lines: (paint, view, isEngineGone) => statusLines(paint, view, { isEngineGone }),
@@ -40,7 +40,7 @@ const statusOfAll = async (io: Io, { ended = '0', watch = false, json = false }:
 
 const status = async (io: Io, options: StatusOptions): Promise<number> => {
   if (options.all === true) return statusOfAll(io, options)
-  const path = `/status?${new URLSearchParams(queryOf(options))}`
+  const path = pathOf(options)
   const isWhole = options.full === true
   if (options.watch === true)
     return (await import('../live/status-watch.ts')).watchStatus(io, path, options.json === true)
