@@ -1,6 +1,7 @@
 import {
   appendFileSync,
   existsSync,
+  mkdtempSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -49,7 +50,7 @@ const handle = async (dir: string): Promise<string[]> => {
     at,
     includeIgnored: true,
   })
-  await restoreSnapshot(shadow, { id: kept.id, into: join(scene.top, `restored-${kept.id}`) })
+  await restoreSnapshot(shadow, { id: kept.id, into: mkdtempSync(join(scene.top, 'restored-')) })
   await keepAgentCommits(shadow, { workspace: dir, runId: 'run1', base: head })
   const paths = list.changes.map(({ path }) => path)
   const tree = await buildTree(shadow, { base: head, tree: list.tree, paths })
