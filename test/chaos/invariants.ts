@@ -149,11 +149,15 @@ const trailers = (world: World, range: string, key: string): string[] =>
     .split('\n')
     .filter((line) => line !== '')
 
+/** The branch of a goal that is done may be gone; then its commits are on main. */
 const branchBreaches = (world: World, goal: GoalView): string[] => {
   const found: string[] = []
-  const ref = `refs/heads/${goal.branch}`
+  const [branch, head] = [`refs/heads/${goal.branch}`, goal.headCommit ?? '']
+  const tip = gitOutput(world.repo, 'for-each-ref', '--format=%(objectname)', branch)
+  const isLanded = tip === '' && gitOutput(world.repo, 'rev-list', `${head}`, '--not', 'refs/heads/main') === ''
+  const ref = isLanded ? head : branch
   const range = `${world.base}..${ref}`
-  if (gitOutput(world.repo, 'rev-parse', ref) !== goal.headCommit) found.push(`${ref} is not where the store says`)
+  if (tip !== head && !(isLanded && goal.state === 'done')) return [`${branch} is not where the store says`]
   if (gitOutput(world.repo, 'rev-list', '--merges', range) !== '') found.push(`${ref} is not linear`)
   const [runs, tasks] = [trailers(world, range, 'Unstuck-Run'), trailers(world, range, 'Unstuck-Task')]
   for (const [kind, all] of [

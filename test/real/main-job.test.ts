@@ -201,7 +201,7 @@ test('two real agents change a published package at the same time and both chang
   expect(
     git('log', '--format=%(trailers:key=Unstuck-Run,valueonly,separator=)', `${start}..main`).split('\n').sort(),
   ).toEqual(runs.map((run: Printed) => run.id).sort())
-  expect(git('rev-parse', 'main')).toBe(git('rev-parse', goal.branch))
+  expect(git('rev-parse', 'main')).toBe(goal.headCommit)
   expect(git('symbolic-ref', 'HEAD')).toBe('refs/heads/main')
 
   // The one that came second was rebased and verified again, and the user's own tests are green with four more of them.

@@ -126,8 +126,9 @@ describe('an agent that was to fix the failing test and wrote a note', () => {
 
 test('an agent that mends them when told: the goal lands by itself', async () => {
   const goal = await scene.goal([{ harness: 'mender', commands: [] }], merging)
-  expect((await scene.until(goal, 'done', 'awaiting_human')).state).toBe('done')
-  expect(git(scene, 'rev-parse', 'main')).toBe(git(scene, 'rev-parse', `unstuck/goal/${goal}`))
+  const ended = await scene.until(goal, 'done', 'awaiting_human')
+  expect(ended.state).toBe('done')
+  expect(git(scene, 'rev-parse', 'main')).toBe(ended.headCommit)
   expect(startsOf(scene, 'mender')).toBe(2)
   expect(await scene.recoveries(goal)).toMatchObject([{ playbook: 'red-before', status: 'success' }])
   const [run] = await scene.runs(goal)
@@ -137,10 +138,10 @@ test('an agent that mends them when told: the goal lands by itself', async () =>
 
 test('tests that the owner accepted: nothing is told, the goal lands by itself, and they are named', async () => {
   const goal = await accepting.goal([{ harness: 'noter', commands: [] }], merging)
-  await accepting.until(goal, 'done', 'awaiting_human')
+  const ended = await accepting.until(goal, 'done', 'awaiting_human')
   expect(startsOf(accepting, 'noter')).toBe(1)
   expect(await accepting.recoveries(goal)).toEqual([])
-  expect(git(accepting, 'rev-parse', 'main')).toBe(git(accepting, 'rev-parse', `unstuck/goal/${goal}`))
+  expect(git(accepting, 'rev-parse', 'main')).toBe(ended.headCommit)
   expect(await shown(accepting, goal)).toContain(`still failing, as before the work: ${suiteCommand} (${red})`)
   const [event] = await accepting.events(goal, 'goal.done')
   expect(event?.payload['reason']).toContain('verify.knownFailures')
