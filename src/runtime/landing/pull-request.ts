@@ -18,6 +18,7 @@ import { goalBranch, goalRef, type Context } from '../core/context.ts'
 import { withoutSecrets } from '../core/without-secrets.ts'
 import { acceptedFailuresText, autoLandBlocker } from './accepted-failures.ts'
 import { answerPullRequest, replyToReviews } from './answer-pull-request.ts'
+import { isWorkOn } from './goal-work.ts'
 import { hasTarget, type Ready } from './land-goal.ts'
 import { refuseLanding } from './refused-landing.ts'
 import { targetRef } from './remote-target.ts'
@@ -108,6 +109,19 @@ const finish = async (context: Context, origin: Remote, goal: Ready, pull: PullR
   context.wake()
 }
 
+/** Whether all of the goal was merged, and not only what its branch held before a later correction. */
+const isWhole = async (
+  context: Context,
+  origin: Remote,
+  goal: Ready,
+  { link, merged }: { link: ForgeLink | undefined; merged: PullRequest },
+): Promise<boolean> => {
+  // In a repository by URL the branch is always at the head.
+  if (goal.repoMode === 'remote' || link?.pushedHead === goal.headCommit || merged.mergeCommit === null) return true
+  await origin.fetchRefs([targetRef(goal)])
+  return isWorkOn(context, goal, merged.mergeCommit)
+}
+
 /** Throws `StaleError` if a person ordered something, or the goal went on, since it was read. */
 const requireCarried = async (tx: Queryable, goal: Ready): Promise<void> => {
   await lockGoal(tx, goal.id)
@@ -155,7 +169,8 @@ const follow = async (
   const number = link?.pullRequest ?? null
   const known = number === null ? undefined : await forge.pullRequest(number)
   const isMerged = known?.state === 'merged'
-  if (isMerged && link?.pushedHead === goal.headCommit) return finish(context, origin, goal, known)
+  if (isMerged && (await isWhole(context, origin, goal, { link, merged: known })))
+    return finish(context, origin, goal, known)
   if (!(await pushHead(context, origin, goal, link))) {
     const detail = `${goalBranch(goal)} on ${origin.url} has commits that the goal does not have`
     return refuseLanding(context, goal, { reason: 'branch-changed', detail, paths: [] })
