@@ -154,7 +154,7 @@ const branchBreaches = (world: World, goal: GoalView): string[] => {
   const found: string[] = []
   const [branch, head] = [`refs/heads/${goal.branch}`, goal.headCommit ?? '']
   const tip = gitOutput(world.repo, 'for-each-ref', '--format=%(objectname)', branch)
-  const isLanded = tip === '' && gitOutput(world.repo, 'rev-list', `${head}`, '--not', 'refs/heads/main') === ''
+  const isLanded = tip === '' && gitOutput(world.repo, 'rev-list', head, '--not', 'refs/heads/main') === ''
   const ref = isLanded ? head : branch
   const range = `${world.base}..${ref}`
   if (tip !== head && !(isLanded && goal.state === 'done')) return [`${branch} is not where the store says`]
