@@ -79,6 +79,10 @@ beforeAll(async () => {
   }, 'the hanging agents')
   await scene.api(`/goals/${names.paused}/pause`, {})
   await scene.api(`/goals/${names.gone}/cancel`, {})
+  // Its branch goes once its agent has ended, and that is no change of ours either.
+  const isGone = async (): Promise<true | undefined> =>
+    user(scene.root, 'for-each-ref', `refs/heads/unstuck/goal/${names.gone}`) === '' ? true : undefined
+  await until(isGone, 'the end of the branch of the cancelled goal')
   for (const goal of (await scene.status()).goals) {
     const name = Object.keys(names).find((key) => names[key] === goal.id) ?? ''
     names[`${name}Task`] = goal.tasks[0]?.id ?? ''
