@@ -93,8 +93,11 @@ export const endUnrecovered = async (
   return 'ended'
 }
 
-/** Chooses the recovery for this evidence and carries it out, or ends the run if none is left. Throws if the repository is gone: that is why it failed. */
+/**
+ * Chooses the recovery for this evidence and carries it out, or ends the run if none is left. Throws if the repository of an agent that was
+ * started is gone: that is why it failed. A run that cannot begin without it is told as a missing directory.
+ */
 export const recover = async (runContext: RunContext, evidence: Evidence, extra: Extra = {}): Promise<PhaseResult> => {
-  await requireRepository(runContext.context)
+  if (runContext.run.phase !== 'prepare') await requireRepository(runContext.context)
   return carryOutOr(runContext, await chooseStoredRecovery(runContext.context, runContext.run, evidence), extra)
 }

@@ -102,7 +102,8 @@ const runToEnding = async (runContext: RunContext): Promise<void> => {
     await runPhases(runContext)
   } catch (error) {
     if (runContext.context.stopping.aborted) return
-    if (isStoreTrouble(error) || (await isRepositoryGone(runContext.context))) throw error
+    const isLeft = runContext.run.phase !== 'prepare' && (await isRepositoryGone(runContext.context))
+    if (isStoreTrouble(error) || isLeft) throw error
     await (isReleased(runContext) ? afterAbort(runContext) : endWithError(runContext, error))
   }
 }
