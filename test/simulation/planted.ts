@@ -548,11 +548,13 @@ export const planted: readonly Planted[] = [
     breaks: 'nothing lost',
     plan: aPlan([aGoal([aTask('t1', ['looks-made', 'success'])])]),
     hooks: () =>
-      onPorts(({ files }) => ({
+      onPorts(({ files, git }) => ({
         files: {
           ...files,
           existsSync: (path) => path.includes('/checked/dist') || files.existsSync(path),
         },
+        // Otherwise what was taken for generated is still in the snapshot of what the agent left.
+        git: { ...git, captureAside: async (...given) => ({ ...(await git.captureAside(...given)), changes: [] }) },
       })),
   },
   {
