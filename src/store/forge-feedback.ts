@@ -29,13 +29,16 @@ export const insertFeedback = async (tx: Queryable, goalId: string, given: Forge
     on conflict do nothing`)
 }
 
-/** The reviews whose tasks are done and that nobody answered yet; they count as answered from now on. */
-export const takeUnanswered = async (tx: Queryable, goalId: string): Promise<ForgeFeedback[]> =>
+/** The next review whose task is done and that has no answer yet; it counts as answered from now on, so that a crash answers none twice. */
+export const takeUnanswered = async (tx: Queryable, goalId: string): Promise<ForgeFeedback | undefined> =>
   (
     await tx.query<object>(sql`update forge_feedback set replied = true from task
-      where forge_feedback.goal_id = ${goalId} and not replied and key like 'review:%' and task.id = task_id and task.state = 'done'
+      where forge_feedback.goal_id = ${goalId} and task.id = task_id and (key, head) = (
+        select key, head from forge_feedback as said join task on task.id = said.task_id
+        where said.goal_id = ${goalId} and not said.replied and said.key like 'review:%' and task.state = 'done'
+        order by said.created_at, said.key limit 1)
       returning key, head, action, task_id, points, comments`)
-  ).map((row) => fromRow<ForgeFeedback>(row))
+  ).map((row) => fromRow<ForgeFeedback>(row))[0]
 
 /** The open pull requests of goals that a person cancelled. */
 export const abandonedPullRequests = async (db: Queryable): Promise<{ goalId: string; pullRequest: number }[]> =>

@@ -133,12 +133,15 @@ const correct = async (
   context.wake()
 }
 
-/** Each review gets an answer, and each of its comments, once its task has landed on the branch of the pull request. */
+/**
+ * Each review gets an answer, and each of its comments, once its task has landed on the branch of the pull request. One review is taken at a
+ * time, so that a forge that stops to answer costs the answer to one, and the next poll goes on with the others.
+ */
 export const replyToReviews = async (context: Context, forge: Forge, goal: Ready, number: number): Promise<void> => {
-  for (const { comments } of await takeUnanswered(context.db, goal.id)) {
-    const text = `Addressed in ${goal.headCommit.slice(0, 12)}.`
-    for (const comment of comments.length === 0 ? [null] : comments) await forge.reply(number, comment, text)
-  }
+  const text = `Addressed in ${goal.headCommit.slice(0, 12)}.`
+  for (let review; (review = await takeUnanswered(context.db, goal.id)) !== undefined;)
+    for (const comment of review.comments.length === 0 ? [null] : review.comments)
+      await forge.reply(number, comment, text)
 }
 
 const stepFor = async (context: Context, goal: Ready, { red, reviews }: Said): Promise<ObjectionStep> => {

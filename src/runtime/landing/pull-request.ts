@@ -210,22 +210,24 @@ const placesOf = async (context: Context): Promise<{ forge: Forge; origin: Remot
   throw new AppError('CONFIG_INVALID', 'a pull request needs the remote "origin", and this repository has none')
 }
 
-/** Whoever cancelled the goal does not want its pull request merged. */
-const closeAbandoned = async (context: Context, forge: Forge): Promise<void> => {
-  for (const { goalId, pullRequest } of await abandonedPullRequests(context.db)) {
-    const pull = await forge.pullRequest(pullRequest)
-    await confirmLeadership(context.db)
-    if (pull.state === 'open') await forge.closePullRequest(pullRequest)
-    const state = pull.state === 'merged' ? 'merged' : 'closed'
-    await recordPullRequest(context.db, goalId, { number: pullRequest, url: pull.url, state })
-  }
+/** A person who cancels a goal does not want its pull request merged. */
+const closeAbandoned = async (
+  context: Context,
+  forge: Forge,
+  { goalId, pullRequest }: { goalId: string; pullRequest: number },
+): Promise<void> => {
+  const pull = await forge.pullRequest(pullRequest)
+  await confirmLeadership(context.db)
+  if (pull.state === 'open') await forge.closePullRequest(pullRequest)
+  const state = pull.state === 'merged' ? 'merged' : 'closed'
+  await recordPullRequest(context.db, goalId, { number: pullRequest, url: pull.url, state })
 }
 
 /** Looks at the pull requests of all finished goals once; returns what went wrong, in words. One that fails holds no other up. */
 export const followPullRequests = async (context: Context): Promise<string[]> => {
   const goals = (await listLiveGoals(context.db)).filter(isCarried)
-  const isAbandoned = (await abandonedPullRequests(context.db)).length > 0
-  if (goals.length === 0 && !isAbandoned) return []
+  const abandoned = await abandonedPullRequests(context.db)
+  if (goals.length + abandoned.length === 0) return []
   // Asked once for all goals, because it may start a program. Where it fails, each of them says so.
   const places = placesOf(context)
   const problems: string[] = []
@@ -242,9 +244,9 @@ export const followPullRequests = async (context: Context): Promise<string[]> =>
       async () => follow(context, await places, goal),
       (error) => sayTrouble(context, goal, error),
     )
-  if (isAbandoned)
+  for (const pull of abandoned)
     await attempt(
-      async () => closeAbandoned(context, (await places).forge),
+      async () => closeAbandoned(context, (await places).forge, pull),
       async (error) => messageOf(error),
     )
   return problems
