@@ -14,9 +14,11 @@ import { git, objectName, refName } from './git.ts'
 import { lenientFilters } from './filters.ts'
 import { shareRefs } from './owner-refs.ts'
 import { removeFolder } from './remove-folder.ts'
+import { inRepository } from './refs.ts'
 import { commonDirOf } from './repository.ts'
 import { alternatePath, ownerExcludes, shareShallow } from './shadow.ts'
 import { submoduleRecordPath as submodulesOf } from './submodule-record.ts'
+import { isLargeTree, removeTaken, returnTreeOf, takeTree } from './tree-pool.ts'
 
 export interface WorkspaceRequest {
   repository: Repository
@@ -32,6 +34,8 @@ export interface WorkspaceRequest {
   indexFile?: string
   /** Settings of the content filters that may run, for our git and for that of the agent. */
   filters?: readonly [key: string, value: string][]
+  /** Folder of trees that are used again (tree-pool.ts). */
+  trees?: string
   /** The owner's repository, whose branches, tags and remote-tracking refs the clone gets; absent = none. */
   refsOf?: Repository
 }
@@ -44,7 +48,12 @@ export interface Workspace {
   reused: boolean
 }
 
-const recordShape = z.object({ base: z.string(), branch: z.string() })
+const recordShape = z.object({
+  base: z.string(),
+  branch: z.string(),
+  /** Its tree is worth keeping. */
+  isLarge: z.boolean().optional(),
+})
 
 const recordOf = (dir: string): string => `${dir}.workspace.json`
 
@@ -84,12 +93,22 @@ const sections = (config: readonly [key: string, value: string][]): string =>
     })
     .join('')
 
-const fill = async (request: WorkspaceRequest, making: string): Promise<void> => {
+/** Moves a tree of another commit to `making`, with its index; otherwise makes an empty folder. */
+const beginTree = async (request: WorkspaceRequest, making: string): Promise<string | undefined> => {
+  const { repository, base: commit, trees: pool, filters = [] } = request
+  const wish = { place: inRepository(repository), commit, filters }
+  const index = pool === undefined ? undefined : await takeTree({ pool, ...wish }, making)
+  await mkdir(making, { recursive: true })
+  return index
+}
+
+/** Returns whether the tree is a large one. */
+const fill = async (request: WorkspaceRequest, making: string): Promise<boolean> => {
   const { repository, base, branch } = request
   const commonDir = commonDirOf(repository)
   // Objects are shared, so the clone needs the hash function of the base commit.
   const format = base.length === 64 ? 'sha256' : 'sha1'
-  await mkdir(making, { recursive: true })
+  const index = await beginTree(request, making)
   const init = ['init', '--quiet', '--template=', `--initial-branch=${branch}`, `--object-format=${format}`, '.']
   const [ignored] = await Promise.all([ownerExcludes(repository), git(init, { cwd: making })])
   const gitDir = join(making, '.git')
@@ -103,9 +122,12 @@ const fill = async (request: WorkspaceRequest, making: string): Promise<void> =>
   await appendFile(join(gitDir, 'config'), cloneConfig(identity) + sections(place.config))
   const excludes = [ignored, ...(request.exclude ?? [])].join('\n')
   await writeFile(join(gitDir, 'info', 'exclude'), `${excludes}\n`)
-  // Creates the branch and writes its files in one process.
+  if (index !== undefined) await rename(index, join(gitDir, 'index'))
+  await removeTaken(making)
+  // Creates the branch and writes its files in one process: all of them, or what differs from the index.
   await git(['reset', '--quiet', '--hard', base], place)
   if (request.indexFile !== undefined) await copyFile(join(gitDir, 'index'), request.indexFile)
+  return isLargeTree(join(gitDir, 'index'))
 }
 
 /** Creates the clone, or returns the finished clone of an interrupted call with the same base and branch. */
@@ -125,9 +147,9 @@ export const createWorkspace = async (request: WorkspaceRequest): Promise<Worksp
   }
   await removeWorkspace(dir)
   await mkdir(dirname(dir), { recursive: true })
-  await fill(request, `${dir}.making`)
+  const isLarge = await fill(request, `${dir}.making`)
   // Record first: no agent was started in a folder with the final name but without a record.
-  await writeFile(recordOf(dir), `${JSON.stringify({ base, branch })}\n`)
+  await writeFile(recordOf(dir), `${JSON.stringify({ base, branch, isLarge })}\n`)
   await rename(`${dir}.making`, dir)
   return { dir, base, branch, reused: false }
 }
@@ -140,4 +162,16 @@ export const removeWorkspace = async (dir: string): Promise<void> => {
   await rm(submodulesOf(dir), { force: true })
   await removeFolder(dir)
   await removeFolder(`${dir}.making`)
+  await removeTaken(`${dir}.making`)
+}
+
+/** Like `removeWorkspace`, but a large tree goes into the pool, so that a later workspace can start from it. */
+export const returnWorkspace = async (dir: string, pool: string): Promise<void> => {
+  const record = await readRecord(dir)
+  if (record?.isLarge === true) {
+    await returnDependencies(dir)
+    await rm(recordOf(dir), { force: true })
+    await returnTreeOf(dir, { pool, commit: record.base })
+  }
+  await removeWorkspace(dir)
 }

@@ -15,6 +15,7 @@ import { removeFolder } from './remove-folder.ts'
 import { copyInstalled } from './copy-installed.ts'
 import { copyTree } from './copy-tree.ts'
 import { saveDifference } from './save-difference.ts'
+import { oneJob } from './one-job.ts'
 import { packageKeyOf } from './package-kind.ts'
 import type { ContentReply, ContentRequest } from './tree-content-process.ts'
 import { differenceOf, type TreeContent } from './tree-content.ts'
@@ -236,35 +237,5 @@ export interface PoolRequest {
   signal: AbortSignal
 }
 
-interface Job {
-  done: Promise<void>
-  again: boolean
-}
-
-const jobs = new Map<string, Job>()
-
-/**
- * Inspects returned trees and makes the next copies. Only one job per pool: a call during a job waits for another pass that
- * starts afterwards.
- */
-export const maintainPool = (request: PoolRequest): Promise<void> => {
-  const running = jobs.get(request.cacheDir)
-  if (running !== undefined) {
-    running.again = true
-    return running.done
-  }
-  const job: Job = { done: Promise.resolve(), again: true }
-  const run = async (): Promise<void> => {
-    try {
-      while (job.again) {
-        job.again = false
-        await tendAll(request)
-      }
-    } finally {
-      jobs.delete(request.cacheDir)
-    }
-  }
-  jobs.set(request.cacheDir, job)
-  job.done = run()
-  return job.done
-}
+/** Inspects returned trees and makes the next copies. */
+export const maintainPool = (request: PoolRequest): Promise<void> => oneJob(request.cacheDir, () => tendAll(request))

@@ -300,6 +300,13 @@ const landingCalls = (state: State) => {
 
 type Captured = { base: string; workTree: string }
 
+const removeClone = (state: State, dir: string): void => {
+  const clone = state.clones.get(dir)
+  if (clone === undefined) return
+  state.onDiscard(dir, clone)
+  state.clones.delete(dir)
+}
+
 const captured = (state: State, request: Captured) => {
   const files = userFiles(state, request.workTree)
   const changes = changesOf(state.treeOf(request.base), files).map(
@@ -326,12 +333,8 @@ const workCalls = (state: State) => ({
     state.clones.set(dir, { base, branch, files: new Map(state.treeOf(base)), tips: [], objects: new Set() })
     return { dir, base, branch, reused: false }
   },
-  removeWorkspace: (dir: string): void => {
-    const clone = state.clones.get(dir)
-    if (clone === undefined) return
-    state.onDiscard(dir, clone)
-    state.clones.delete(dir)
-  },
+  removeWorkspace: (dir: string): void => removeClone(state, dir),
+  returnWorkspace: (dir: string): void => removeClone(state, dir),
   layView: (_shadow: Shadow, { tree, dir }: Parameters<Git['layView']>[1]): void => {
     const files = new Map(state.treeOf(tree))
     state.clones.set(dir, { base: tree, branch: '', files, tips: [], objects: new Set() })
@@ -353,6 +356,7 @@ const workCalls = (state: State) => ({
   copyFiles: () => ({}),
   removePackages: () => [],
   tendPool: () => undefined,
+  tendTrees: () => undefined,
   bytesOf: () => 0,
   seedCaches: () => false,
   laySubmodules: () => ({ laid: [], missing: [] }),

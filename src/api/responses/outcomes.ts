@@ -14,6 +14,7 @@ export const cleaned = z.array(
       'remote ref',
       'branch',
       'package store',
+      'tree',
       'caches',
     ]),
     id: text,

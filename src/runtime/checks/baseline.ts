@@ -6,6 +6,7 @@
 import { join } from 'node:path'
 import { AppError, messageOf } from '../../errors.ts'
 import { isCoveredBy, failingSetOf, type FailingSet } from '../../recovery/failing-set.ts'
+import { treePool } from '../core/context.ts'
 import { makeCleanWorkspace, runSetup } from './fresh-workspace.ts'
 import { carryOutInstalls } from './install.ts'
 import { cacheResult, cachedResult, type Baseline, type CacheLocation } from './check-cache.ts'
@@ -85,7 +86,7 @@ const inCleanWorkspace = async (
     await request.ports.processes.sweep(request.marker)
     return unknown(messageOf(error))
   } finally {
-    await request.ports.git.removeWorkspace(workspace)
+    await request.ports.git.returnWorkspace(workspace, treePool(place))
   }
 }
 

@@ -11,7 +11,7 @@ import type { Repository } from '../../workspace/repository-types.ts'
 import type { Preparation } from '../../workspace/dependencies.ts'
 import type { Shadow } from '../../workspace/shadow.ts'
 import type { Submodules } from '../../workspace/submodules.ts'
-import type { Context } from '../core/context.ts'
+import { treePool, type Context } from '../core/context.ts'
 import type { Ports } from '../core/ports.ts'
 import type { InstallRequest } from './install.ts'
 import { runChecks } from './command-runner.ts'
@@ -67,7 +67,9 @@ export const makeFreshWorkspace = async (
   const workspace = clone.dir
   const included = (await git.includedFiles(owners)).filter((path) => !config.copy.includes(path))
   const copied = [...config.copy, ...included]
-  await git.createWorkspace({ ...clone, exclude: copiedPatterns(copied), refsOf: owners, filters: request.filters })
+  const { filters } = request
+  const trees = treePool(request)
+  await git.createWorkspace({ ...clone, exclude: copiedPatterns(copied), refsOf: owners, filters, trees })
   const submodules = await git.laySubmodules({ repository: owners, workspace })
   await git.layEnvironments({ repository: owners, workspace })
   const { problem } = await git.copyFiles({ repository: owners, workspace, names: config.copy })

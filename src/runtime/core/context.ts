@@ -181,6 +181,9 @@ export interface MachineView {
 /** Caches of build tools that only checks use: see private-caches.ts. */
 export const checkCaches = (context: { stateDir: string }): string => join(context.stateDir, 'caches')
 
+/** Trees of workspaces that are used again: see tree-pool.ts. */
+export const treePool = (context: { stateDir: string }): string => join(context.stateDir, 'trees')
+
 export const runFolder = (context: { stateDir: string }, runId: string): string => join(context.stateDir, 'runs', runId)
 
 export interface RunPaths {

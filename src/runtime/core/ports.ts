@@ -28,7 +28,7 @@ import { askVersion, printedBy } from '../../process/program-version.ts'
 import { authorOf } from '../../workspace/author.ts'
 import { changeSize } from '../../workspace/change-size.ts'
 import { captureBase, captureTree, changesBetween, linkTarget } from '../../workspace/changes.ts'
-import { createWorkspace, removeWorkspace } from '../../workspace/clone.ts'
+import { createWorkspace, removeWorkspace, returnWorkspace } from '../../workspace/clone.ts'
 import { branchUses } from '../../workspace/branch-uses.ts'
 import { buildCommit, buildTree } from '../../workspace/commit.ts'
 import { copyFiles } from '../../workspace/copy-files.ts'
@@ -62,6 +62,7 @@ import { readGitTrace, traceVariables } from '../../workspace/git-trace.ts'
 import { renamesSince } from '../../workspace/renames.ts'
 import { commitsBetween, isContainedIn, mergeBase, recentTitles } from '../../workspace/history.ts'
 import { topOfCommit, treeOf } from '../../workspace/tree.ts'
+import { tendTrees } from '../../workspace/tree-pool.ts'
 import { repairDependencies } from '../../workspace/repair-dependencies.ts'
 import { maintainPool } from '../../workspace/package-pool.ts'
 import { checkOutSubmodules } from '../../workspace/submodules.ts'
@@ -171,6 +172,7 @@ const realGit = {
   recentTitles,
   removePackages,
   removeWorkspace,
+  returnWorkspace,
   restoreCheckout,
   restoreIndex,
   restoreRef,
@@ -179,6 +181,7 @@ const realGit = {
   seedCaches,
   snapshot: takeSnapshot,
   tendPool: maintainPool,
+  tendTrees,
   textAt: fileTextAt,
   topOfCommit,
   treeOf,

@@ -6,7 +6,8 @@ import { listRuns } from '../../store/run.ts'
 import { takenOverFolders } from '../../store/take-over.ts'
 import { readPrepared } from '../agent/prepared.ts'
 import { copiedPatterns } from '../checks/fresh-workspace.ts'
-import { runPaths, type Context } from '../core/context.ts'
+import { prepareAhead } from '../checks/prepare-ahead.ts'
+import { runPaths, treePool, type Context } from '../core/context.ts'
 
 /** Takes a snapshot if the tree holds files that the commit of the run lacks, except ignored ones, packages and copies of the owner's. */
 export const keepLeftOut = async (context: Context, run: Run): Promise<void> => {
@@ -33,14 +34,17 @@ export const dropLandedTrees = async (
   const { git, files } = context.ports
   const taken = await takenOverFolders(context.db)
   let complete = true
+  let isReturned = false
   for (const run of await listRuns(context.db, { goalId: goal.id })) {
     const { workspace } = runPaths(context, run.id)
     if (!files.existsSync(workspace) || taken.includes(workspace)) continue
     if (run.state === 'running' || !isOver(run)) complete = false
     else {
       await keepLeftOut(context, run)
-      await git.removeWorkspace(workspace)
+      await git.returnWorkspace(workspace, treePool(context))
+      isReturned = true
     }
   }
+  if (isReturned) void prepareAhead(context)
   return complete
 }

@@ -17,7 +17,7 @@ import { keepLeftOut } from './landed-trees.ts'
 import { unusedStorage } from './unused-storage.ts'
 import { dropDecidedCopies, dropRunNotes } from './drop-run-notes.ts'
 import { dropCachedChecks, cacheLimitReason } from '../checks/limit-check-cache.ts'
-import { fillPackagePool } from '../checks/fill-package-pool.ts'
+import { prepareAhead } from '../checks/prepare-ahead.ts'
 import { checkCaches, runPaths, type Context } from '../core/context.ts'
 import { dropUnusedRunRef, localRunRef, listUnusedRunRefs } from '../landing/run-refs.ts'
 import { dropRunRef, listRunRefs, runRef } from '../core/remote-link.ts'
@@ -26,7 +26,17 @@ const retentionMs = 14 * 24 * 3600 * 1000
 const cachesMaxBytes = 8 * 1024 ** 3
 
 export interface RemovedArtifact {
-  kind: 'workspace' | 'packages' | 'snapshot' | 'ref' | 'checks' | 'remote ref' | 'branch' | 'package store' | 'caches'
+  kind:
+    | 'workspace'
+    | 'packages'
+    | 'snapshot'
+    | 'ref'
+    | 'checks'
+    | 'remote ref'
+    | 'branch'
+    | 'package store'
+    | 'tree'
+    | 'caches'
   id: string
   reason: string
   /** Its size on disk. */
@@ -97,7 +107,7 @@ const release = async (context: Context, runId: string): Promise<void> => {
     const freed = await dropPackages(context, runId, false)
     if (freed.length === 0) return
     context.log.info({ run: runId, freed }, 'the packages of an ended run were removed')
-    void fillPackagePool(context)
+    void prepareAhead(context)
   } catch (error) {
     context.log.warn({ run: runId, error: messageOf(error) }, 'the packages of a run could not be removed')
   }
@@ -137,7 +147,7 @@ export const releaseEndedRuns = async (context: Context): Promise<void> => {
   for (const runId of runIds(context)) await release(context, runId)
   await dropNotes(context)
   await boundCaches(context)
-  await fillPackagePool(context)
+  await prepareAhead(context)
 }
 
 const sizeOf = async (context: Context, folder: string, names: readonly string[]): Promise<{ bytes: number }> => {
@@ -232,12 +242,12 @@ export const removeUnneeded = async (context: Context, dryRun: boolean): Promise
   return [...removed, ...(await cleanChecks(context, dryRun))]
 }
 
-/** Copies of packages make the next start of an agent faster, so they stay while a goal is open. */
-const cleanPackageStore = async (context: Context, dryRun: boolean): Promise<RemovedArtifact[]> => {
+/** Copies of packages and trees make the next start of an agent faster, so they stay while a goal is open. */
+const cleanAhead = async (context: Context, dryRun: boolean): Promise<RemovedArtifact[]> => {
   if ((await listLiveGoals(context.db)).length > 0) return []
   const removed: RemovedArtifact[] = []
   for (const { kind, id, folder, bytes } of await unusedStorage(context)) {
-    if (kind !== 'package store') continue
+    if (kind === 'caches') continue
     const artifact = { kind, id, reason: 'no goal is open; the next one copies it again', bytes }
     removed.push(await attempt(context, artifact, dryRun ? undefined : () => context.ports.git.removeWorkspace(folder)))
   }
@@ -251,7 +261,7 @@ export const removeExpired = async (context: Context, dryRun: boolean): Promise<
     await dropRunNotes(context, runIds(context))
     await dropDecidedCopies(context, new Date(context.clock.now().getTime() - retentionMs))
   }
-  const removed = [...(await removeUnneeded(context, dryRun)), ...(await cleanPackageStore(context, dryRun))]
+  const removed = [...(await removeUnneeded(context, dryRun)), ...(await cleanAhead(context, dryRun))]
   for (const snapshot of await git.listSnapshots(context.shadow)) {
     if (context.clock.now().getTime() - new Date(snapshot.at).getTime() <= retentionMs) continue
     const artifact = { kind: 'snapshot' as const, id: snapshot.id, reason: 'it is older than 14 days' }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { getRun } from '../../store/run.ts'
 import { getTask } from '../../store/task.ts'
 import { takenOverFolders } from '../../store/take-over.ts'
-import { checkCaches, runPaths, type Context } from '../core/context.ts'
+import { checkCaches, runPaths, treePool, type Context } from '../core/context.ts'
 import { endedBranches } from './clean-branches.ts'
 import { runIds } from './retention.ts'
 import { packageStore } from './unused-storage.ts'
@@ -45,6 +45,7 @@ const ofRuns = async (context: Context): Promise<StoredPart[]> => {
 
 const folders = (context: Context): Record<string, [folder: string, reason: string]> => ({
   'package store': [packageStore(context), 'the next run starts with them; those that no run used for 14 days go'],
+  trees: [treePool(context), 'the next run starts with them; those that no run used for 14 days go'],
   caches: [checkCaches(context), 'checks download less with them'],
   snapshots: [context.shadow.gitDir, 'commits and snapshots of runs: unstuck restore'],
 })

@@ -1,13 +1,13 @@
 /**
- * What the state folder keeps only to be faster next time: copies of installed packages, and the caches of checks. It goes without a loss,
+ * What the state folder keeps only to be faster next time: copies of installed packages, trees of workspaces, and the caches of checks. It goes without a loss,
  * but not while a run may be reading it.
  */
 import { join } from 'node:path'
 import { listRuns } from '../../store/run.ts'
-import { checkCaches, type Context } from '../core/context.ts'
+import { checkCaches, treePool, type Context } from '../core/context.ts'
 
 export interface UnusedStorage {
-  kind: 'package store' | 'caches'
+  kind: 'package store' | 'tree' | 'caches'
   id: string
   folder: string
   bytes: number
@@ -24,6 +24,13 @@ const packageFolders = (context: Context): { id: string; folder: string }[] => {
   return names.map((id) => ({ id, folder: join(root, id) }))
 }
 
+/** Trees that the next workspace starts from. */
+const readyTrees = (context: Context): { id: string; folder: string }[] => {
+  const { files } = context.ports
+  const ready = join(treePool(context), 'ready')
+  return (files.existsSync(ready) ? files.readdirSync(ready) : []).map((id) => ({ id, folder: join(ready, id) }))
+}
+
 /** The longest unused first; empty while a run works. */
 export const unusedStorage = async (context: Context): Promise<UnusedStorage[]> => {
   const { files, git } = context.ports
@@ -31,6 +38,7 @@ export const unusedStorage = async (context: Context): Promise<UnusedStorage[]> 
   const caches = checkCaches(context)
   const found = [
     ...packageFolders(context).map((place) => ({ kind: 'package store' as const, ...place })),
+    ...readyTrees(context).map((place) => ({ kind: 'tree' as const, ...place })),
     ...(files.existsSync(caches) ? [{ kind: 'caches' as const, id: 'of checks', folder: caches }] : []),
   ]
   const all: UnusedStorage[] = []

@@ -8,7 +8,8 @@ import { messageOf } from '../../errors.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import type { ChangeList } from '../../workspace/repository-types.ts'
 import { makeCleanWorkspace, runSetup } from '../checks/fresh-workspace.ts'
-import { fillPackagePool } from '../checks/fill-package-pool.ts'
+import { prepareAhead } from '../checks/prepare-ahead.ts'
+import { treePool } from '../core/context.ts'
 import { stopSignal, isReleased, type RunContext } from '../core/run-context.ts'
 import { planInstalls } from './install-needed.ts'
 import { installForChecks, commandContext } from './repair.ts'
@@ -83,8 +84,8 @@ export const makeCheckWorkspace = async (
 export const discardCheckWorkspace = async ({ context, goal, paths, run }: RunContext): Promise<void> => {
   if (goal.repoMode === 'direct') return
   try {
-    await context.ports.git.removeWorkspace(paths.checked)
-    void fillPackagePool(context)
+    await context.ports.git.returnWorkspace(paths.checked, treePool(context))
+    void prepareAhead(context)
   } catch (error) {
     if (!context.stopping.aborted)
       context.log.warn({ run: run.id, error: messageOf(error) }, 'the clone of the checks could not be removed')

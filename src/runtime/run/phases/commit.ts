@@ -86,9 +86,7 @@ const recentCommits = 50
 const titleOf = async ({ context }: RunContext, { title }: Task, { base, changes }: ChangeList): Promise<string> => {
   const { git } = context.ports
   const recent = await git.recentTitles(context.repository, base, recentCommits)
-  const rules = recent.length < leastCommits ? messageRules : []
-  const texts = await Promise.all(rules.map((path) => git.textAt(context.shadow, base, path)))
-  const hasRules = texts.some((text) => text !== undefined)
+  const hasRules = recent.length < leastCommits && (await git.presentAt(context.shadow, base, messageRules)).size > 0
   return commitTitle(title, { recent, hasRules, changed: changes.map(({ path }) => path) })
 }
 

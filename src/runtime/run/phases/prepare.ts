@@ -16,7 +16,7 @@ import { listRuns, requireLease } from '../../../store/run.ts'
 import { recordPrepared, type Prepared } from '../../agent/prepared.ts'
 import { copiedPatterns, makeFreshWorkspace, runSetup } from '../../checks/fresh-workspace.ts'
 import { detectEarly } from '../../harness/detected-capabilities.ts'
-import { fillPackagePool } from '../../checks/fill-package-pool.ts'
+import { prepareAhead } from '../../checks/prepare-ahead.ts'
 import { recover } from '../carry-out.ts'
 import { continueProposal } from '../continue-proposal.ts'
 import { collectGivenBack } from '../collect-given-back.ts'
@@ -153,7 +153,7 @@ const prepareClone = async (runContext: RunContext, base: string): Promise<Phase
   })
   context.at('workspace-made')
   // In the background while the agent works: packages for its checks and for the next run.
-  void fillPackagePool(context)
+  void prepareAhead(context)
   context.log.info({ run: run.id, ...fresh.dependencies }, 'dependencies of the workspace')
   if (fresh.copyProblem !== undefined)
     return recover(runContext, { kind: 'copy', text: `workspace.copy: ${fresh.copyProblem}` }, { source: 'engine' })

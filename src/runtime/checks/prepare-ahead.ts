@@ -1,0 +1,16 @@
+/** Prepares trees and copies of packages while agents work, so that the next workspace need not wait for them. */
+import { join } from 'node:path'
+import { messageOf } from '../../errors.ts'
+import { treePool, type Context } from '../core/context.ts'
+
+/** A failure is only logged: the next workspace then makes its own. */
+export const prepareAhead = async (context: Context): Promise<void> => {
+  const { ports, shadow, stateDir, stopping: signal, log } = context
+  try {
+    if (signal.aborted) return
+    await ports.git.tendTrees({ shadow, pool: treePool(context), signal })
+    await ports.git.tendPool({ cacheDir: join(stateDir, 'dependencies'), signal })
+  } catch (error) {
+    if (!signal.aborted) log.warn({ error: messageOf(error) }, 'the next workspace could not be prepared ahead')
+  }
+}
