@@ -5,6 +5,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { taskFileSchema } from '../src/runtime/goal/goal-input.ts'
+import { ownPlaybookJsonSchema } from '../src/recovery/own/own-playbook.ts'
 import { proposalJsonSchema } from '../src/recovery/proposal/proposal.ts'
 import { policyRecoveryJsonSchema } from '../src/recovery/policy/recovery-policy.ts'
 import { verifyContractSchema } from '../src/runtime/checks/verify-contract.ts'
@@ -29,6 +30,7 @@ export const documents = async (db: Db): Promise<Map<string, string>> =>
     ['schema/tasks.schema.json', `${JSON.stringify(taskFileSchema(), null, 2)}\n`],
     ['schema/policy-recovery.schema.json', `${JSON.stringify(policyRecoveryJsonSchema(), null, 2)}\n`],
     ['schema/recovery.schema.json', `${JSON.stringify(proposalJsonSchema(), null, 2)}\n`],
+    ['schema/playbook.schema.json', `${JSON.stringify(ownPlaybookJsonSchema(), null, 2)}\n`],
     ['schema/verify.contract.schema.json', `${JSON.stringify(verifyContractSchema(), null, 2)}\n`],
     ['src/store/schema.sql', await schemaText(db)],
   ])

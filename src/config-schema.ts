@@ -280,9 +280,9 @@ export const sections = {
     }),
   }),
   playbooks: z.strictObject({
-    disabled: listOf(lineOfText('allowed: the name of a playbook'), 'allowed: a list of names')
-      .default([])
-      .meta({ meaning: 'Playbooks that are never used, by their names in docs/recovery.md.' }),
+    disabled: listOf(lineOfText('allowed: the name of a playbook'), 'allowed: a list of names').default([]).meta({
+      meaning: 'Playbooks that are never used, by their names in docs/recovery.md; `own:<name>` for one of yours.',
+    }),
   }),
 }
 

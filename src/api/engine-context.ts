@@ -9,9 +9,12 @@ import { fileLimit, machineResources, oomKills, diskSpaceAt } from '../platform/
 import { listenerOn, connectFailure } from '../platform/tcp-ports.ts'
 import { identityOf, livenessOf } from '../platform/process.ts'
 import { markerName } from '../process/find.ts'
-import { playbooks } from '../recovery/ladder.ts'
+import { playbooks, type LadderSettings } from '../recovery/ladder.ts'
 import type { Playbook } from '../recovery/playbook.ts'
 import type { Context, CrashPoint, Logger } from '../runtime/core/context.ts'
+import { realFiles } from '../runtime/core/files.ts'
+import { canStartHarness } from '../runtime/harness/harness-choice.ts'
+import type { OwnerSettings } from '../runtime/engine/owner-settings.ts'
 import { realPorts } from '../runtime/core/ports.ts'
 import { createRemoteLink } from '../runtime/core/remote-link.ts'
 import { systemClock } from '../runtime/core/system-clock.ts'
@@ -112,6 +115,24 @@ const openDb = async (
   return withWriteListener(opened, written)
 }
 
+const policyOf = (
+  { playbooks: given = playbooks, environment }: EngineOptions,
+  settings: OwnerSettings,
+): LadderSettings => {
+  const config = settings.config()
+  return {
+    playbooks: given,
+    disabled: config.playbooks.disabled,
+    fruitlessCalls: config.requeue.fruitlessCalls,
+    retry: config.retry,
+    own: {
+      playbooks: settings.playbooks(),
+      mayPropose: config.recovery?.enabled === true,
+      canUse: (harness) => canStartHarness(realFiles, config, harness, environment.PATH),
+    },
+  }
+}
+
 export const openContext = async (options: EngineOptions, signals: Signals): Promise<Context> => {
   const { environment } = options
   const { repository: opened, remote } = await openPlace(options)
@@ -153,12 +174,7 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
       refreshSettings: settings.refresh,
       confirmSettings: settings.confirm,
       approveEntry: settings.approve,
-      policy: () => ({
-        playbooks: options.playbooks ?? playbooks,
-        disabled: config().playbooks.disabled,
-        fruitlessCalls: config().requeue.fruitlessCalls,
-        retry: config().retry,
-      }),
+      policy: () => policyOf(options, settings),
       cliVersions: new Map(),
       environment,
       ...(options.keepLogin === undefined ? {} : { keepLogin: options.keepLogin }),

@@ -4,6 +4,7 @@ import { hostname } from 'node:os'
 import { basename, join } from 'node:path'
 import { readRegularTextSync } from '../platform/regular-file.ts'
 import { givenKeys, loadConfig, type Config } from '../config.ts'
+import { loadPlaybook, playbookNames } from '../playbook-files.ts'
 import { loadPolicyRecovery } from '../policy-recovery-file.ts'
 import { systemClock } from '../runtime/core/system-clock.ts'
 import { redactText } from '../process/redact.ts'
@@ -62,6 +63,10 @@ export const settingsOf = ({ db, stateDir, root, environment, flags }: Place): P
         const path = join(root, contractFile)
         const text = readFile(path)
         return text === undefined ? undefined : parseContract(path, text)
+      },
+      playbooks: {
+        names: () => playbookNames(root),
+        one: (name, readFile) => loadPlaybook(root, name, readFile),
       },
     },
     db,

@@ -57,6 +57,7 @@ test('of a file that became a pipe the settings in use stay, until it is a file 
     config: (readFile: ReadFileText) => loadConfig({ root, readFile }),
     policy: (readFile: ReadFileText) => loadPolicyRecovery({ root, readFile }),
     contract: () => undefined,
+    playbooks: { names: () => ({ names: [], problems: [] }), one: () => undefined },
   }
   const readAll = createReadAll(files, () => 0)
   const first = readAll().read

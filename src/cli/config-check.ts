@@ -3,6 +3,7 @@ import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { loadConfig, type Config } from '../config.ts'
 import { AppError, exitCodes, messageOf } from '../errors.ts'
 import { loadPolicyRecovery, policyRecoveryFile } from '../policy-recovery-file.ts'
+import { playbookFolder, playbookNames, playbookPath, readPlaybook } from '../playbook-files.ts'
 import { contractFile, parseContract } from '../runtime/checks/verify-contract.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import { findProgram } from '../runtime/core/find-program.ts'
@@ -27,6 +28,8 @@ const contractAt: Check = (path) => {
   const text = readOwnerFile(path)
   if (text !== undefined) quotingNoLink(path, () => parseContract(path, text))
 }
+
+const playbookAt: Check = (path) => void readPlaybook(path, readOwnerFile(path))
 
 const policyAt: Check = (path) =>
   void loadPolicyRecovery({ root: '/', environment: { POLICY_RECOVERY_CONFIG_PATH: path } })
@@ -71,7 +74,7 @@ const checks: Record<string, Check> = {
   [basename(contractFile)]: contractAt,
 }
 
-const checked = (path: string, check: Check, searchPath: string | undefined): Checked => {
+const checked = (path: string, check: Check, searchPath?: string): Checked => {
   try {
     if (readOwnerFile(path) === undefined) return { file: path, state: 'absent' }
     check(path, searchPath)
@@ -95,18 +98,30 @@ const namedPolicy = (root: string, named: string): Checked => {
 }
 
 /** A file of another name is checked as a configuration. */
+/** Each playbook is a file of its own. */
+const playbooksOf = (root: string): Checked[] => {
+  const { names, problems } = playbookNames(root)
+  return [
+    ...names.map((name) => checked(playbookPath(root, name), playbookAt)),
+    ...problems.map((problem): Checked => ({ file: join(root, playbookFolder), state: 'invalid', problem })),
+  ]
+}
+
 const filesOf = async (io: Io, file: string | undefined): Promise<Checked[]> => {
   if (file === undefined) {
     const { root } = (await homeOf(io)).repository
     const named = io.environment.POLICY_RECOVERY_CONFIG_PATH ?? ''
-    return Object.entries(checks).map(([name, check]) =>
+    const plain = Object.entries(checks).map(([name, check]) =>
       check === policyAt && named !== ''
         ? namedPolicy(root, named)
         : checked(join(root, '.unstuck', name), check, io.environment.PATH),
     )
+    return [...plain, ...playbooksOf(root)]
   }
   const path = resolve(io.cwd, file)
-  const found = checked(path, checks[basename(path)] ?? configAt, io.environment.PATH)
+  const isPlaybook = basename(dirname(path)) === basename(playbookFolder)
+  const check = isPlaybook ? playbookAt : (checks[basename(path)] ?? configAt)
+  const found = checked(path, check, io.environment.PATH)
   if (found.state === 'absent') throw new AppError('NOT_FOUND', `there is no file ${path}`)
   return [found]
 }

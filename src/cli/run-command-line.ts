@@ -32,6 +32,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   events: () => import('./commands/events.ts'),
   explain: () => import('./commands/explain.ts'),
   policy: () => import('./commands/policy.ts'),
+  playbook: () => import('./commands/playbook.ts'),
   notify: () => import('./commands/notify.ts'),
   config: () => import('./commands/config.ts'),
   doctor: () => import('./commands/doctor.ts'),

@@ -13,6 +13,7 @@ const relaunchText = (action: StoredAction): string => {
   if (addDir !== undefined) return `allowed the folder ${textOf(addDir)}`
   if (Array.isArray(toolRules)) return `allowed ${toolRules.join(', ')}`
   if (chmod !== undefined) return `corrected the mode of ${directoryOf(chmod)}`
+  if (action.own !== undefined) return 'gave the agent the hint of your playbook'
   if (feedback !== undefined)
     return fresh === true ? 'gave the failure to a new session of the agent' : 'sent the failure back to the agent'
   if (ask !== undefined) return 'asked the agent for another check'

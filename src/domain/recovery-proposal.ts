@@ -12,7 +12,7 @@ export const proposalStates = [
   'rejected',
   /** A person solved the problem by hand, or the checks pass without it. */
   'resolved',
-  /** The owner's lists refused it. */
+  /** The owner's lists refused it, or the command of the owner's playbook had no effect and the next playbook goes on. */
   'denied',
 ] as const
 export type ProposalState = (typeof proposalStates)[number]
@@ -66,7 +66,7 @@ export interface RecoveryProposal {
   iteration: number
   /** SHA-256 of the bytes that were read. */
   digest: string
-  source: 'agent' | 'diagnosis' | 'person'
+  source: 'agent' | 'diagnosis' | 'playbook' | 'person'
   /** As the schema of recovery.json has it; null = it is invalid. */
   body: Record<string, unknown> | null
   /** The offset of its timestamp as written; null = it states none. */

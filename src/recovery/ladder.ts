@@ -12,6 +12,7 @@ import {
   type RetryPolicy,
   type WhenExhausted,
 } from './playbook.ts'
+import type { OwnQuestion, OwnSettings } from './own/own-playbook.ts'
 import { feedbackPlaybooks } from './playbooks/feedback.ts'
 import { mergePlaybooks } from './playbooks/merge.ts'
 import { policyPlaybooks } from './playbooks/policy.ts'
@@ -45,6 +46,8 @@ export interface LadderSettings {
   retry: RetryPolicy
   /** Most calls of an agent that bring nothing new; absent or -1 = no limit. */
   fruitlessCalls?: number
+  /** Absent = the owner has none, or they have no say here. */
+  own?: OwnSettings
 }
 
 export type LadderStep =
@@ -56,7 +59,7 @@ export type LadderStep =
       postCondition: PostCondition
       attempt: number
     }
-  | { kind: 'exhausted'; then: WhenExhausted; reason: string }
+  | { kind: 'exhausted'; then: WhenExhausted; reason: string; question?: OwnQuestion }
 
 /** Problems of the machine or the CLI: every other run of the goal would meet them as well. */
 const blocksGoal = ({ rung, label }: Diagnosis): boolean =>
@@ -78,12 +81,13 @@ const notTried = (history: readonly PastRecovery[], action: Action, runId: strin
 
 /** The attempts that count towards the playbook's budget. */
 const attemptsOf = (
-  { id, refilled }: Playbook,
+  { id, refilled, anyLabel }: Playbook,
   { label }: Diagnosis,
   history: readonly PastRecovery[],
   all: readonly Playbook[],
 ): number => {
-  if (refilled !== true) return history.filter((past) => past.playbook === id && past.label === label).length
+  if (refilled !== true)
+    return history.filter((past) => past.playbook === id && (anyLabel === true || past.label === label)).length
   const refilling = new Set(all.filter((other) => other.refilled === true).map((other) => other.id))
   const helped = history.findLastIndex((past) => refilling.has(past.playbook) && past.status === 'success')
   return history.slice(helped + 1).filter((past) => past.playbook === id).length

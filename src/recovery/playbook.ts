@@ -33,6 +33,8 @@ export type Action =
       ask?: string
       /** Tests that failed before the work and still fail. The hint names them. */
       red?: PreexistingFailure[]
+      /** The owner's playbook whose hint it is, so that it is another action than the built-in feedback about the same failures. */
+      own?: string
       /** The failures of the work that the hint describes. */
       feedback?: FeedbackTarget
       resume: boolean
@@ -134,8 +136,8 @@ export type PostCondition =
   | { type: 'tool_allowed'; toolRules: string[] }
   /** This check ran again and really checked something: it passed, or it fails because of what it checks. */
   | { type: 'check_runs'; command: string }
-  /** This check passes, or it runs and fails in another way than before (`signature`). */
-  | { type: 'proposal_helps'; command: string; signature: string }
+  /** This check passes, or it runs and fails in another way than before (`signature`); with `mustPass` only the former counts. */
+  | { type: 'proposal_helps'; command: string; signature: string; mustPass?: true }
   /** At least one of the remaining checks ran, and all of them passed; or the work needs no check. */
   | { type: 'remaining_checks_pass' }
   /** The relaunched turn ends by itself, or the workspace differs from this tree afterwards. */
@@ -182,6 +184,8 @@ export interface PlaybookFor<L extends DiagnosisLabel> {
   postCondition(action: Action): PostCondition
   /** The most attempts per task and label, until a person resets the count. */
   budget: number
+  /** One of the owner: it matches what was printed, so its budget counts the attempts for all labels together. */
+  anyLabel?: true
   /** An attempt of any such playbook that helped refills the budget of all of them. */
   refilled?: true
   /** Whether an attempt counts towards the task's total (`totalBudget`). Waits do not. */
@@ -254,6 +258,7 @@ export const actionKeyOf = (action: Action): string => {
         ...(action.ask === undefined ? [] : [`ask for ${action.ask}`]),
         ...(action.red === undefined ? [] : [`tell ${failuresText(action.red)}`]),
         ...(action.feedback === undefined ? [] : [feedbackKeyOf(action.feedback)]),
+        ...(action.own === undefined ? [] : [`own ${action.own}`]),
         ...(action.restart === undefined ? [] : [`restart ${action.restart.number} for ${action.restart.because}`]),
       ].join(':')
     case 'chmod':

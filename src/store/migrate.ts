@@ -40,6 +40,7 @@ import { migration as replan } from './migrations/0034-replan.ts'
 import { migration as forgeFeedback } from './migrations/0035-forge-feedback.ts'
 import { migration as issueComment } from './migrations/0036-issue-comment.ts'
 import { migration as goalLeftover } from './migrations/0037-goal-leftover.ts'
+import { migration as playbooks } from './migrations/0038-playbooks.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -78,6 +79,7 @@ export const migrations: readonly string[] = [
   forgeFeedback,
   issueComment,
   goalLeftover,
+  playbooks,
 ]
 
 const uniqueViolation = '23505'

@@ -542,7 +542,7 @@ create table recovery_proposal (
   constraint recovery_proposal_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
   constraint recovery_proposal_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint recovery_proposal_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id),
-  constraint recovery_proposal_source_check CHECK ((source = ANY (ARRAY['agent'::text, 'diagnosis'::text, 'person'::text]))),
+  constraint recovery_proposal_source_check CHECK ((source = ANY (ARRAY['agent'::text, 'diagnosis'::text, 'playbook'::text, 'person'::text]))),
   constraint recovery_proposal_state_check CHECK ((state = ANY (ARRAY['open'::text, 'asked'::text, 'approved'::text, 'succeeded'::text, 'rejected'::text, 'resolved'::text, 'denied'::text])))
 );
 CREATE INDEX recovery_proposal_of_goal ON recovery_proposal USING btree (goal_id, created_at);

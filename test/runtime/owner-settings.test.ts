@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { settingsKeptIn } from '../../src/api/settings.ts'
 import { loadConfig, type Config } from '../../src/config.ts'
+import { loadPlaybook, playbookNames } from '../../src/playbook-files.ts'
 import { loadPolicyRecovery } from '../../src/policy-recovery-file.ts'
 import { decideCommand } from '../../src/recovery/proposal/match.ts'
 import { contractFile, parseContract } from '../../src/runtime/checks/verify-contract.ts'
@@ -52,6 +53,7 @@ const open = (store: Db = db): Promise<OwnerSettings> =>
         const text = readFile(join(root, contractFile))
         return text === undefined ? undefined : parseContract(contractFile, text)
       },
+      playbooks: { names: () => playbookNames(root), one: (name, readFile) => loadPlaybook(root, name, readFile) },
     },
     ...{ db: store, place: `here:${place}`, kept: settingsKeptIn(join(root, 'kept')) },
     couldWrite: async () => agentRuns,

@@ -117,7 +117,8 @@ export interface ProposalAsked extends Offered {
   evidence: string
 }
 
-const whoProposes = ({ source }: RecoveryProposal): string => (source === 'diagnosis' ? 'Unstuck' : 'its agent')
+const whoProposes = ({ source }: RecoveryProposal): string =>
+  source === 'diagnosis' ? 'Unstuck' : source === 'playbook' ? 'your playbook' : 'its agent'
 
 const begin: Record<ProposalQuestionKind, (command: string, who: string) => string> = {
   recovery_approval_required: (command, who) => `${who} proposes to run \`${command}\``,

@@ -11,8 +11,10 @@ import { driverNamed } from '../../harness/drivers.ts'
 import { secretRuleFor } from '../../recovery/policy/secrets.ts'
 import { leftRunningAdvice, leftRunningLabel } from '../../recovery/left-running.ts'
 import type { AnyFacts, Diagnosis, DiagnosisLabel } from '../../recovery/types.ts'
+import type { OwnQuestion } from '../../recovery/own/own-playbook.ts'
 import type { WhenExhausted } from '../../recovery/playbook.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
+import { ownChoices, ownQuestionLine, ownQuestionText } from './own-question.ts'
 import { cancelChoice, retryChoice, takeOverChoice } from './choices.ts'
 import type { Recovery } from '../../store/recovery.ts'
 import { helpfulChoices } from './helpful-choices.ts'
@@ -192,6 +194,10 @@ const kindOf = (diagnosis: Diagnosis, { reason, then }: Exhausted): EscalationKi
   return hasNoPlaybook(reason) ? 'no_playbook' : 'exhausted'
 }
 
+/** No rule names the cause, so the owner may know more about it than Unstuck. */
+const isUnknown = ({ label }: Diagnosis, { reason, question }: Exhausted): boolean =>
+  question === undefined && (label === 'unknown' || label === 'check_failed' || hasNoPlaybook(reason))
+
 const detailsOf = (runContext: RunContext, diagnosis: Diagnosis, exhausted: Exhausted): string => {
   const { task, run } = runContext
   const why = isLoopEnd(diagnosis)
@@ -203,6 +209,11 @@ const detailsOf = (runContext: RunContext, diagnosis: Diagnosis, exhausted: Exha
     ...nextStepLines(runContext, diagnosis, exhausted),
     `Evidence: ${diagnosis.evidence}`,
     `${why} The decisions: unstuck explain ${task.id}`,
+    ...(isUnknown(diagnosis, exhausted)
+      ? [
+          `To have this failure handled by itself from now on: unstuck playbook draft ${run.id} prints a playbook for it.`,
+        ]
+      : []),
     `The work of the agent is kept: unstuck restore ${run.id} --into <folder>. Its output: unstuck logs ${run.id}`,
   ].join('\n')
 }
@@ -260,6 +271,24 @@ interface Exhausted {
   wasRejected?: boolean
   /** What a probe found on this machine; the question is withdrawn once that has passed (engine/machine-faults.ts). */
   fault?: MachineFault
+  /** What the owner's playbook asks instead. */
+  question?: OwnQuestion
+}
+
+/** The owner's text comes first; what was found and tried follows it as for every question. */
+const askedByOwner = (
+  runContext: RunContext,
+  diagnosis: Diagnosis,
+  { recoveries, question: own, ...exhausted }: Exhausted & { recoveries: readonly Recovery[]; question: OwnQuestion },
+): PersonQuestion => {
+  const { task } = runContext
+  const happened = sentence(ownQuestionText(task, own))
+  const tried = triedLines(recoveries, diagnosis.evidence)
+  return {
+    ...{ kind: 'exhausted', happened, tried, question: questionWithTried(happened, tried) },
+    details: [ownQuestionLine(own), detailsOf(runContext, diagnosis, exhausted)].join('\n'),
+    choices: ownChoices(task.id, own),
+  }
 }
 
 /** `then`: what applies because no recovery is left. `recoveries`: those of the task, oldest first. */
@@ -272,6 +301,8 @@ export const questionOf = (
   if (task.takenOver !== null && isGivenBack(task)) return aboutPersonsWork(runContext, task.takenOver, diagnosis)
   if (task.review !== null) return aboutReviewedWork(runContext, task.review, { diagnosis, wasRejected })
   const isBlocker = exhausted.then === 'pause_goal'
+  const { question: own } = exhausted
+  if (own !== undefined) return askedByOwner(runContext, diagnosis, { ...exhausted, question: own, recoveries })
   const happened = sentence(happenedText(runContext, diagnosis, isBlocker))
   const tried = triedLines(recoveries, diagnosis.evidence)
   return {

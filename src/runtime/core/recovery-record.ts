@@ -6,6 +6,7 @@ import { diagnose } from '../../recovery/diagnosis.ts'
 import type { AnyFacts, Diagnosis } from '../../recovery/types.ts'
 import { callsBefore, fruitlessCalls, type CallResult } from '../../recovery/fruitless.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
+import { ownTurn, type OwnCommand } from '../../recovery/own/own-step.ts'
 import { nextStep, type LadderSettings, type LadderStep } from '../../recovery/ladder.ts'
 import type { Action, PastRecovery, PostCondition } from '../../recovery/playbook.ts'
 
@@ -18,6 +19,8 @@ export interface RecordedRecovery extends PastRecovery {
 export interface RecoveryDecision {
   diagnosis: Diagnosis
   step: LadderStep
+  /** A command of the owner's playbook, which goes before the step. */
+  proposes?: OwnCommand
 }
 
 export type RecoverStep = Extract<LadderStep, { kind: 'recover' }>
@@ -54,19 +57,29 @@ export const chooseRecovery = async (
     policy,
     task,
     calls,
-  }: { policy: LadderSettings; task: { id: string; runId: string }; calls: readonly CallResult[] },
+  }: {
+    policy: LadderSettings
+    task: { id: string; runId: string; harness?: string }
+    calls: readonly CallResult[]
+  },
 ): Promise<RecoveryDecision> => {
-  const diagnosis = diagnose(evidence)
+  const found = diagnose(evidence)
   const history = await record.history()
-  const { failing, command } = (diagnosis.facts as AnyFacts).feedback ?? {}
+  const { failing, command } = (found.facts as AnyFacts).feedback ?? {}
   const now = {
-    signature: diagnosis.signature,
+    signature: found.signature,
     ...(failing === undefined ? {} : { failing }),
     ...(command === undefined ? {} : { command }),
   }
   const ofRun = callsBefore(history.filter(({ runId }) => runId === task.runId))
   const fruitless = fruitlessCalls([...calls, ...ofRun, now])
-  return { diagnosis, step: nextStep(diagnosis, history, policy, { ...task, fruitless }) }
+  const about = { ...task, harness: task.harness ?? '', fruitless }
+  const own = ownTurn({ evidence, diagnosis: found, history, policy, task: about })
+  const diagnosis = own?.diagnosis ?? found
+  return {
+    ...{ diagnosis, step: own?.step ?? nextStep(diagnosis, history, policy, about) },
+    ...(own?.proposes === undefined ? {} : { proposes: own.proposes }),
+  }
 }
 
 /** Resolves every open recovery for which `observe` returns an outcome; the others stay open. */

@@ -49,7 +49,7 @@ export const chooseStoredRecovery = async (
   const task = await getTask(context.db, run.taskId)
   return chooseRecovery(ofTurn(openOf(context.db, run.taskId), run), evidence, {
     policy: context.policy(),
-    task: { id: run.taskId, runId: run.id },
+    task: { id: run.taskId, runId: run.id, harness: run.harness },
     calls: task === undefined || run.loop !== null ? [] : await callResultsOf(context.db, task),
   })
 }

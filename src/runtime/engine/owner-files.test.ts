@@ -7,6 +7,7 @@ const owned = (file: object): Owned => ({
   config: configSchema.parse(file),
   'policy-recovery': { ...defaultPolicyRecovery, mode: 'balanced' },
   'verify.contract': { commands: ['npm test'], byRole: { tester: ['npm run lint'] } },
+  playbook: {},
 })
 
 test.each<[what: string, file: object]>([

@@ -1,4 +1,4 @@
-/** The settings in the owner's three files as one value: how they are read, compared, narrowed and kept. No store here. */
+/** The settings in the owner's files as one value: how they are read, compared, narrowed and kept. No store here. */
 import type { ListEntry, ListKey } from '../../config-edit.ts'
 import { createHash } from 'node:crypto'
 import type { Config } from '../../config.ts'
@@ -12,6 +12,7 @@ import {
   policyRecoverySchema,
   type PolicyRecovery,
 } from '../../recovery/policy/recovery-policy.ts'
+import { readOwnPlaybook, type OwnPlaybook } from '../../recovery/own/own-playbook.ts'
 import { parseJson, valueAt } from '../../validation.ts'
 import { parseContract, type VerifyContract } from '../checks/verify-contract.ts'
 
@@ -24,6 +25,15 @@ export interface OwnerFiles {
   policy: (read: ReadFileText) => PolicyRecovery
   /** Undefined = there is no contract. */
   contract: (read: ReadFileText) => VerifyContract | undefined
+  playbooks: PlaybookFiles
+}
+
+/** The owner's playbooks, one file each. */
+export interface PlaybookFiles {
+  /** Names of the files that are there; more than may be is a problem. */
+  names: () => { names: string[]; problems: string[] }
+  /** Undefined = there is no such file. */
+  one: (name: string, read: ReadFileText) => OwnPlaybook | undefined
 }
 
 /** Under the names of the files, so that a key names its file. */
@@ -31,9 +41,11 @@ export interface Owned {
   config: Config
   'policy-recovery': PolicyRecovery
   'verify.contract': VerifyContract
+  /** By name, each as a list of one, so that a change of a part of it is a change of the whole. */
+  playbook: Readonly<Record<string, readonly OwnPlaybook[]>>
 }
 
-const fileNames = ['config', 'policy-recovery', 'verify.contract'] as const
+const fileNames = ['config', 'policy-recovery', 'verify.contract', 'playbook'] as const
 
 /** Settings that were kept have the same keys as those of a file in another order. */
 const inOrder = (_key: string, value: unknown): unknown =>
@@ -50,6 +62,7 @@ export const narrowedFiles = (before: Owned, after: Owned): Owned => ({
   config: narrowedSettings(before.config, after.config),
   'policy-recovery': narrowedSettings(before['policy-recovery'], after['policy-recovery'], 'policy-recovery'),
   'verify.contract': narrowedSettings(before['verify.contract'], after['verify.contract'], 'verify.contract'),
+  playbook: narrowedSettings(before.playbook, after.playbook, 'playbook'),
 })
 
 export const widenings = (before: Owned, after: Owned): SettingChange[] =>
@@ -66,8 +79,11 @@ interface Absent {
   isKept: boolean
 }
 
-/** The texts of the owner's files, of one that has just gone its last one. `now`: milliseconds of a clock that only goes forward. */
-const createTexts = (now: () => number) => {
+/**
+ * The texts of the owner's files, of one that has just gone its last one. `now`: milliseconds of a clock that only goes forward.
+ * `forgets`: a file that is gone for longer was removed on purpose, so nothing of it is remembered.
+ */
+const createTexts = (now: () => number, forgets = false) => {
   const last = new Map<string, string>()
   const gone = new Map<string, number>()
   return {
@@ -82,7 +98,9 @@ const createTexts = (now: () => number) => {
       if (kept === undefined) return undefined
       const since = gone.get(path) ?? now()
       gone.set(path, since)
-      return now() - since < absenceSeconds * 1000 ? kept : undefined
+      if (now() - since < absenceSeconds * 1000) return kept
+      if (forgets) for (const each of [last, gone]) each.delete(path)
+      return undefined
     },
     absent: (): Absent[] => [...gone].map(([path, since]) => ({ path, isKept: now() - since < absenceSeconds * 1000 })),
   }
@@ -116,6 +134,44 @@ const whenChanged = <T>(readText: ReadFileText, load: (read: ReadFileText) => T)
   }
 }
 
+/** One file per playbook: one that is not valid keeps only its own last good version, and the others go on. */
+const createReadPlaybooks = (
+  { names, one }: PlaybookFiles,
+  now: () => number,
+): ((before: Owned['playbook'] | undefined, problems: string[]) => Owned['playbook']) => {
+  const texts = createTexts(now, true)
+  type Read = () => readonly OwnPlaybook[]
+  const readers = new Map<string, Read>()
+  const readerOf = (name: string): Read => {
+    const reader = readers.get(name) ?? whenChanged(texts.read, (read) => [one(name, read) ?? []].flat())
+    readers.set(name, reader)
+    return reader
+  }
+  return (before = {}, problems) => {
+    const found = names()
+    problems.push(...found.problems)
+    const entries = [...new Set([...found.names, ...readers.keys()])].toSorted().flatMap((name) => {
+      try {
+        const playbook = readerOf(name)()
+        if (playbook.length === 0) readers.delete(name)
+        return playbook.length === 0 ? [] : [[name, playbook] as const]
+      } catch (error) {
+        // A broken file that was removed has no settings that could return.
+        if (!found.names.includes(name)) {
+          readers.delete(name)
+          return []
+        }
+        problems.push(messageOf(error))
+        return before[name] === undefined ? [] : [[name, before[name]] as const]
+      }
+    })
+    for (const { path, isKept } of texts.absent())
+      if (isKept)
+        problems.push(`${path} is gone, and is no longer used if it does not return within ${absenceSeconds} s`)
+    return Object.fromEntries(entries)
+  }
+}
+
 /** `absent`: files that were there before, in this life of the engine. */
 export type ReadAll = (before?: Owned) => { read: Owned; problems: string[]; absent: Absent[] }
 
@@ -127,6 +183,7 @@ export const createReadAll = (files: OwnerFiles, now: () => number): ReadAll => 
   const config = whenChanged(texts.read, files.config)
   const policy = whenChanged(texts.read, files.policy)
   const contract = whenChanged(texts.read, files.contract)
+  const playbooks = createReadPlaybooks(files.playbooks, now)
   const part = <T>(read: () => T, before: T | undefined, problems: string[]): T => {
     try {
       return read()
@@ -142,6 +199,7 @@ export const createReadAll = (files: OwnerFiles, now: () => number): ReadAll => 
       config: part(config, before?.config, problems),
       'policy-recovery': part(policy, before?.['policy-recovery'], problems),
       'verify.contract': part(() => contract() ?? noContract, before?.['verify.contract'], problems),
+      playbook: playbooks(before?.playbook, problems),
     }
     const absent = texts.absent()
     for (const { path } of absent.filter(({ isKept }) => isKept))
@@ -150,11 +208,21 @@ export const createReadAll = (files: OwnerFiles, now: () => number): ReadAll => 
   }
 }
 
+/** The list of playbooks is new at each reading, its entries are not. */
+const isSame = (one: object | undefined, other: object): boolean => {
+  if (one === other) return true
+  const [before, after] = [Object.entries(one ?? {}), Object.entries(other)]
+  return (
+    before.length === after.length &&
+    before.every(([name, value], at) => after[at]?.[0] === name && after[at][1] === value)
+  )
+}
+
 /** What both allow, computed again only when one of the two has changed. */
 export const createNarrowed = (): ((before: Owned, after: Owned) => Owned) => {
   let last: { before: Owned; after: Owned; both: Owned } | undefined
   const isLast = (before: Owned, after: Owned): boolean =>
-    last?.before === before && fileNames.every((name) => last?.after[name] === after[name])
+    last?.before === before && fileNames.every((name) => isSame(last?.after[name], after[name]))
   return (before, after) => {
     if (last === undefined || !isLast(before, after)) {
       const both = settingsDigest(before) === settingsDigest(after) ? before : narrowedFiles(before, after)
@@ -228,7 +296,10 @@ export const withApproved = (before: Owned, read: Owned, entries: readonly ListE
 /** What the defaults and the files both allow: for an engine that no longer knows which settings were in use. */
 export const defaultsOf = (files: Owned): Owned =>
   narrowedFiles(
-    { config: configSchema.parse({}), 'policy-recovery': defaultPolicyRecovery, 'verify.contract': noContract },
+    {
+      ...{ config: configSchema.parse({}), 'policy-recovery': defaultPolicyRecovery },
+      ...{ 'verify.contract': noContract, playbook: {} },
+    },
     files,
   )
 
@@ -240,6 +311,15 @@ const keptContract = (value: unknown): VerifyContract | undefined => {
   }
 }
 
+/** Those that this version can read; another one is new then, and waits where an agent could have written it. */
+const keptPlaybooks = (value: unknown): Owned['playbook'] =>
+  Object.fromEntries(
+    Object.entries(typeof value === 'object' && value !== null ? value : {}).flatMap(([name, list]) => {
+      const read = readOwnPlaybook(JSON.stringify(Array.isArray(list) ? list[0] : list) ?? '')
+      return read.ok ? [[name, [read.playbook]]] : []
+    }),
+  )
+
 /** Settings that were kept as JSON. Undefined = this version cannot read them. */
 export const readKept = (text: string): Owned | undefined => {
   const json = parseJson(text)
@@ -250,5 +330,6 @@ export const readKept = (text: string): Owned | undefined => {
   const contract = keptContract(kept?.['verify.contract'])
   if (config === undefined || contract === undefined || !policy.success) return undefined
   const { $schema: _schema, replaceDefaultCommandDrivenAllowedPathRules: _replace, ...rules } = policy.data
-  return { config, 'policy-recovery': { ...defaultPolicyRecovery, ...rules }, 'verify.contract': contract }
+  const playbook = keptPlaybooks(kept?.playbook)
+  return { config, 'policy-recovery': { ...defaultPolicyRecovery, ...rules }, 'verify.contract': contract, playbook }
 }

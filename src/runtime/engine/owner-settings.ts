@@ -6,6 +6,7 @@ import type { ListEntry } from '../../config-edit.ts'
 import type { Config } from '../../config.ts'
 import type { SettingChange } from '../../domain/config-change.ts'
 import { AppError } from '../../errors.ts'
+import type { OwnPlaybooks } from '../../recovery/own/own-playbook.ts'
 import type { PolicyRecovery } from '../../recovery/policy/recovery-policy.ts'
 import {
   configStateAt,
@@ -71,6 +72,7 @@ export interface OwnerSettings {
   config: () => Config
   pathPolicy: () => PolicyRecovery
   contract: () => VerifyContract
+  playbooks: () => OwnPlaybooks
   /** Takes over what changed and may be; records it. */
   refresh: () => Promise<void>
   /** Confirms the change with this digest. Throws STALE if another one waits, ILLEGAL if none does. */
@@ -291,6 +293,12 @@ export const openOwnerSettings = async (parts: SettingsParts): Promise<OwnerSett
     config: () => inForce().config,
     pathPolicy: () => inForce()['policy-recovery'],
     contract: () => inForce()['verify.contract'],
+    playbooks: () =>
+      Object.fromEntries(
+        Object.entries(inForce().playbook).flatMap(([name, [playbook]]) =>
+          playbook === undefined ? [] : [[name, playbook]],
+        ),
+      ),
     refresh: () => inTurn(() => onNewest(held, () => pass(held))),
     confirm: (digest) => inTurn(() => onNewest(held, () => confirm(held, digest))),
     approve: (entry) => held.approved.push(entry),

@@ -10,6 +10,7 @@ import type { Diagnosis } from '../../recovery/types.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { appendResolved, moveProposal } from '../../store/recovery-proposal.ts'
 import { requireLease } from '../../store/run.ts'
+import type { RecoverStep } from '../core/recovery-record.ts'
 import type { RunContext } from '../core/run-context.ts'
 import { chooseStoredRecovery } from '../core/store-record.ts'
 import { automaticLimits, decisionNow } from './automatic-proposals.ts'
@@ -31,6 +32,22 @@ interface Considered {
   proposal: RecoveryProposal
   proposed: ProposedCommand
   diagnosis: Diagnosis
+  /** The playbook of the owner that proposes it, under whose id it is recorded. */
+  own?: OwnRecord
+}
+
+interface OwnRecord {
+  id: string
+  /** The failed check has to pass afterwards; else it may also fail in another way. */
+  mustPass: boolean
+}
+
+/** The recovery of a proposed command as one of the owner's playbook. */
+const recordedAs = (own: OwnRecord | undefined, step: RecoverStep): RecoverStep => {
+  const { postCondition, playbook } = step
+  if (own === undefined || postCondition.type !== 'proposal_helps') return step
+  const strict = own.mustPass ? ({ mustPass: true } as const) : {}
+  return { ...step, playbook: { ...playbook, id: own.id }, postCondition: { ...postCondition, ...strict } }
 }
 
 const factsOf = ({ proposal, proposed, diagnosis }: Considered, approvedBy: string) => ({
@@ -71,11 +88,15 @@ const runNow = async (
     ...{ kind: 'proposal', ...factsOf(considered, source) },
   })
   return step.kind === 'recover'
-    ? carryOut(runContext, { diagnosis, step })
+    ? carryOut(runContext, { diagnosis, step: recordedAs(considered.own, step) })
     : ask(runContext, considered, `the recoveries of the task are used up: ${step.reason}`)
 }
 
-const deny = async (runContext: RunContext, { proposal }: Considered, reason: string): Promise<undefined> => {
+const deny = async (
+  runContext: RunContext,
+  { proposal }: Pick<Considered, 'proposal'>,
+  reason: string,
+): Promise<undefined> => {
   await runContext.context.db.transaction(async (tx) => {
     await requireLease(tx, runContext.run)
     mustSucceed(await moveProposal(tx, proposal, 'denied', { decidedBy: 'config', note: reason }))
@@ -136,6 +157,16 @@ const lastCommand = (proposal: RecoveryProposal): ProposedCommand | undefined =>
   return proposedCommandOf(body, 'fallback') ?? proposedCommandOf(body, 'primary')
 }
 
+/** The command of the owner's playbook, as any other proposal: undefined = the lists refuse it. */
+export const considerOwn = async (
+  runContext: RunContext,
+  { proposal, diagnosis }: Pick<Considered, 'proposal' | 'diagnosis'>,
+  own: OwnRecord,
+): Promise<PhaseResult | undefined> => {
+  const proposed = proposedCommandOf(proposal.body as Proposal, 'primary')
+  return proposed === undefined ? undefined : decide(runContext, { proposal, proposed, diagnosis, own }, 'any')
+}
+
 /** `isLast`: no other recovery is left. */
 const considerIn = async (
   runContext: RunContext,
@@ -158,6 +189,7 @@ const considerIn = async (
         })
   const proposed = await nextCommand(db, proposal)
   if (proposed !== undefined) return decide(runContext, { proposal, proposed, diagnosis }, turn)
+  if (proposal.source === 'playbook') return deny(runContext, { proposal }, 'it had no effect on the failed check')
   return endWithProposal(runContext, proposal, {
     ...{ kind: 'recovery_failed', proposed: lastCommand(proposal), diagnosis },
     reason: 'the proposed command had no effect on the failed check',

@@ -6,6 +6,7 @@ import type { Goal } from '../../domain/goal.ts'
 import { mayStartWork } from '../../domain/goal.ts'
 import type { ErrorMeta } from '../../domain/run.ts'
 import { isGivenBack, type Retry } from '../../domain/task.ts'
+import type { OwnQuestion } from '../../recovery/own/own-playbook.ts'
 import type { WhenExhausted } from '../../recovery/playbook.ts'
 import { chooseRequeue, type RequeueDecision, type RequeueFacts } from '../../recovery/requeue.ts'
 import { plannedAdjustment } from '../../recovery/requeue/adjustment.ts'
@@ -31,7 +32,8 @@ import { requeuedLines } from './requeued-lines.ts'
 
 interface Exhausted {
   diagnosis: Diagnosis
-  step: { reason: string; then: WhenExhausted }
+  /** `question`: of the owner's playbook, which is asked at once. */
+  step: { reason: string; then: WhenExhausted; question?: OwnQuestion }
   errorMeta: ErrorMeta
 }
 
@@ -85,6 +87,7 @@ const mayStartAgain = ({ task }: RunContext, { diagnosis, step }: Exhausted): bo
   const { machine, filters }: AnyFacts = diagnosis.facts
   const isSetup = diagnosis.label === 'workspace_setup_failed'
   return (
+    step.question === undefined &&
     step.then !== 'pause_goal' &&
     !isGivenBack(task) &&
     machine === undefined &&

@@ -17,6 +17,7 @@ import { wordsOfTurn } from './agent-question.ts'
 import { resolveFeedback, resolvePaths } from './resolve-feedback.ts'
 import { resolveRepairs } from './repair.ts'
 import { dropNeedless, resolveProposed } from './settle-proposals.ts'
+import { followOwn } from './own-recovery.ts'
 import type { PhaseResult } from './phase.ts'
 import type { JudgedReport } from '../checks/check-runner.ts'
 import { withRepairFacts } from '../checks/repair-facts.ts'
@@ -171,7 +172,10 @@ const repairEnvironment = async (
     await resolveProposed(tx, runContext, seen)
   })
   if (failed === undefined) return undefined
-  const { diagnosis, step } = await chooseStoredRecovery(context, run, { kind: 'check', check: failed })
+  const decision = await chooseStoredRecovery(context, run, { kind: 'check', check: failed })
+  const own = await followOwn(runContext, failed, decision, { source: 'verification' })
+  if (own !== undefined) return own
+  const { diagnosis, step } = decision
   const proposed = await considerProposal(runContext, { failed, diagnosis }, step)
   if (proposed !== undefined) return proposed
   return step.kind === 'recover' && step.action.type === 'install'

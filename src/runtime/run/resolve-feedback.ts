@@ -46,6 +46,12 @@ export const resolveFeedback = (tx: Queryable, { task }: RunContext, seen: Obser
     condition.type === 'fewer_failures' ? effectOf(condition, seen) : undefined,
   )
 
+/** Resolves the recoveries whose post-condition is that the remaining checks pass. */
+export const resolveRemaining = (tx: Queryable, { task }: RunContext, holds: boolean, detail: string): Promise<void> =>
+  resolveOpenOf(tx, task.id, ({ type }) =>
+    type === 'remaining_checks_pass' ? { satisfied: holds, detail } : undefined,
+  )
+
 /** `removed`: failing tests that the work removed. */
 export const resolveKeptTests = (tx: Queryable, { task }: RunContext, removed: readonly string[]): Promise<void> =>
   resolveOpenOf(tx, task.id, ({ type }) => {

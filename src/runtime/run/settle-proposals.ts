@@ -28,12 +28,13 @@ interface Effect {
 
 /** The check passes, or it runs and fails on its own, not as before the command. `setup`: the owner's set-up, which is reported only when it fails. */
 const helpedBy = (
-  { command, signature }: { command: string; signature: string },
+  { command, signature, mustPass }: { command: string; signature: string; mustPass?: true },
   { results, failed }: Observed,
   setup: string | undefined,
 ): Effect => {
   if (failed?.command === command) {
     const now = diagnose({ kind: 'check', check: failed })
+    if (mustPass === true) return { satisfied: false, detail: `${command} still fails: ${now.evidence}` }
     const runs = now.category === 'test' && now.signature !== signature
     return {
       satisfied: runs,

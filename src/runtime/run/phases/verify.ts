@@ -26,7 +26,7 @@ import { requireLease } from '../../../store/run.ts'
 import { carryOut, endUnrecovered, recover } from '../carry-out.ts'
 import { checkWork, passedOnBase, passedWithout } from '../check-work.ts'
 import { discardCheckWorkspace, makeCheckWorkspace, type CheckWorkspaceProblem } from '../check-workspace.ts'
-import { resolveFeedback, resolveKeptTests, resolveWeakened } from '../resolve-feedback.ts'
+import { resolveFeedback, resolveKeptTests, resolveRemaining, resolveWeakened } from '../resolve-feedback.ts'
 import { considerProposal } from '../decide-proposal.ts'
 import { endUnknownOutcome } from '../end-unknown-outcome.ts'
 import { dropNeedless, resolveProposed } from '../settle-proposals.ts'
@@ -54,6 +54,7 @@ import { cachePassed } from '../../checks/check-cache.ts'
 import { trustedContract } from '../../checks/allowed-commands.ts'
 import { plannedChecks, type PlannedChecks } from '../../checks/verify-contract.ts'
 import type { JudgedReport } from '../../checks/check-runner.ts'
+import { followOwn } from '../own-recovery.ts'
 import { tryBuild } from '../try-build.ts'
 import { leaveOutsideOut } from '../without-outside.ts'
 
@@ -69,12 +70,6 @@ const recordWeakened = async (
   if (proof !== undefined)
     await appendEvent(tx, { type: 'verify.proof', ...of, payload: { ...proof, text: proofText(proof) } })
 }
-
-/** Resolves the recoveries whose post-condition is that the remaining checks pass. */
-const resolveRemaining = (tx: Queryable, { task }: RunContext, holds: boolean, detail: string): Promise<void> =>
-  resolveOpenOf(tx, task.id, ({ type }) =>
-    type === 'remaining_checks_pass' ? { satisfied: holds, detail } : undefined,
-  )
 
 const otherHarnessOf = async ({ context, task, run }: RunContext): Promise<{ otherHarness?: string }> => {
   const otherHarness = await untriedHarness(context, task, run)
@@ -98,7 +93,10 @@ const failedVerification = async (
     await saveProgress(runContext, { verdict: { ...verdict, checks: report.results } }, tx)
   })
   const evidence: Evidence = { kind: 'check', check: failed, ...(await otherHarnessOf(runContext)) }
-  const { diagnosis, step } = await chooseStoredRecovery(runContext.context, runContext.run, evidence)
+  const decision = await chooseStoredRecovery(runContext.context, runContext.run, evidence)
+  const own = await followOwn(runContext, failed, decision, failedCheckMeta(report))
+  if (own !== undefined) return own
+  const { diagnosis, step } = decision
   const proposed = await considerProposal(runContext, { failed, diagnosis }, step)
   if (proposed !== undefined) return proposed
   if (step.kind === 'recover' && scopeOf[step.action.type] === 'run') return carryOut(runContext, { diagnosis, step })
