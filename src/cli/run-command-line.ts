@@ -17,6 +17,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   plan: () => import('./commands/plan.ts'),
   up: () => import('./commands/up.ts'),
   worker: () => import('./commands/worker.ts'),
+  service: () => import('./commands/service.ts'),
   login: () => import('./commands/login.ts'),
   'login-url': () => import('./commands/login-url.ts'),
   engine: () => import('./commands/engine.ts'),
