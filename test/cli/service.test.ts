@@ -1,5 +1,5 @@
 /** `unstuck service` with a stand-in for systemctl, which writes down how it was called: no service manager of the machine is touched. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -38,6 +38,9 @@ test.runIf(isLinux)('install writes and starts one unit, again changes nothing, 
   expect(calls()).toEqual(['--user daemon-reload', `--user enable --now ${name}`])
   const text = readFileSync(file, 'utf8')
   expect(text).toContain(`WorkingDirectory=${join(top, 'repo')}`)
+  // Where systemd is installed it reads the unit itself; it starts nothing.
+  const verified = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
+  if (verified.error === undefined) expect([verified.status, verified.stderr]).toEqual([0, ''])
   expect(JSON.parse((await service('install', '--json')).stdout)).toMatchObject({ file, written: false })
   expect(readFileSync(file, 'utf8')).toBe(text)
   const status = await service('status', '--json')
