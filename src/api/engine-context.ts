@@ -27,6 +27,7 @@ import { remoteFromEnvironment } from '../workspace/remote-url.ts'
 import { openShadow } from '../workspace/shadow.ts'
 import type { Repository } from '../workspace/repository-types.ts'
 import { openAnswerLinks } from './answer-link.ts'
+import { rememberAnswers } from '../forge/remembered-answers.ts'
 import { forgeHere } from './forge-here.ts'
 import { openRepositoryHere, recordPlace } from './repository-place.ts'
 import { recordRepository } from './known-repository.ts'
@@ -154,6 +155,7 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
         return config().workspace.filters
       },
     }
+    const answers = rememberAnswers()
     return {
       db,
       ports: realPorts,
@@ -163,7 +165,7 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
       log,
       repository,
       remote: remote && createRemoteLink(remote, { db, clock: systemClock, log }),
-      forge: () => forgeHere({ repository, environment, config }),
+      forge: () => forgeHere({ repository, environment, config }, answers),
       origin: () => openOrigin(repository, { environment, timeoutMs: config().remote.timeoutSeconds * 1000 }),
       shadow: await openShadow(stateDir, repository),
       stateDir,

@@ -4,6 +4,7 @@ import { AppError } from '../errors.ts'
 import { repositoryNameIn, type Forge } from '../forge/forge.ts'
 import { forgeToken } from '../forge/forge-token.ts'
 import { createGitHub } from '../forge/github.ts'
+import { rememberAnswers, type RememberedAnswers } from '../forge/remembered-answers.ts'
 import { originUrl } from '../workspace/origin.ts'
 import type { Repository } from '../workspace/repository-types.ts'
 
@@ -27,12 +28,15 @@ const nameOf = async ({ repository }: Place, { repository: given }: Config['forg
 /** The host for which `gh` has a login. */
 const hostOf = (apiUrl: string): string => new URL(apiUrl).hostname.replace(/^api\./, '')
 
-export const forgeHere = async (place: Place): Promise<Forge | undefined> => {
+export const forgeHere = async (
+  place: Place,
+  answers: RememberedAnswers = rememberAnswers(),
+): Promise<Forge | undefined> => {
   const { forge } = place.config()
   if (forge.kind === 'off') return undefined
   const repository = await nameOf(place, forge)
   const token = await forgeToken(place.environment, hostOf(forge.apiUrl))
   if (token === undefined)
     throw new AppError('REMOTE_REFUSED', 'there is no token for GitHub: set GH_TOKEN, or run "gh auth login"')
-  return createGitHub({ apiUrl: forge.apiUrl, repository, token })
+  return createGitHub({ apiUrl: forge.apiUrl, repository, token, answers })
 }

@@ -4,6 +4,7 @@ import { paginateRest } from '@octokit/plugin-paginate-rest'
 import { retry } from '@octokit/plugin-retry'
 import { throttling } from '@octokit/plugin-throttling'
 import { AppError, messageOf } from '../errors.ts'
+import type { RememberedAnswers } from './remembered-answers.ts'
 
 const GitHub = Octokit.plugin(paginateRest, retry, throttling)
 
@@ -20,6 +21,8 @@ export interface GitHubOptions {
   apiUrl: string
   repository: string
   token: string
+  /** They outlive the connection, which is made anew for each poll. */
+  answers: RememberedAnswers
 }
 
 export const httpStatusOf = (error: unknown): number | undefined => {
@@ -47,6 +50,26 @@ const forgeError = (error: unknown, { repository, apiUrl }: GitHubOptions, what:
   })
 }
 
+const askIfChanged = (octokit: Octokit, answers: RememberedAnswers): void => {
+  octokit.hook.wrap('request', async (request, options) => {
+    if (options.method !== 'GET') return request(options)
+    const { url } = octokit.request.endpoint(options)
+    const known = answers.get(url)
+    // Changed in place: each hook gets this same object, whatever is handed on.
+    if (known !== undefined) options.headers['if-none-match'] = known.etag
+    try {
+      const response = await request(options)
+      answers.add(url, response)
+      return response
+    } catch (error) {
+      if (known === undefined || httpStatusOf(error) !== 304) throw error
+      return { url, status: known.status, headers: { ...known.headers }, data: JSON.parse(known.text) as unknown }
+    } finally {
+      delete options.headers['if-none-match']
+    }
+  })
+}
+
 export const connectionTo = (options: GitHubOptions) => {
   const { repository, apiUrl, token } = options
   const [owner = '', repo = ''] = repository.split('/')
@@ -59,6 +82,7 @@ export const connectionTo = (options: GitHubOptions) => {
     retry: { retries: attempts, doNotRetry: [400, 401, 403, 404, 410, 422, 429, 451] },
     log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
   })
+  askIfChanged(octokit, options.answers)
   const ask = async <T>(what: string, work: (request: { signal: AbortSignal }) => Promise<T>): Promise<T> => {
     try {
       return await work({ signal: AbortSignal.timeout(timeoutMs) })

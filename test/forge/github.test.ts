@@ -1,12 +1,14 @@
 /** The client of GitHub on the stand-in: what it answers becomes a value or one of our errors, and a limit is not waited out in a request. */
 import { afterAll, beforeEach, expect, it } from 'vitest'
 import { createGitHub } from '../../src/forge/github.ts'
+import { rememberAnswers } from '../../src/forge/remembered-answers.ts'
 import { openGitHub } from '../support/github.ts'
 
 const github = await openGitHub()
-const forge = createGitHub({ apiUrl: github.apiUrl, repository: github.repository, token: github.token })
+const answers = rememberAnswers()
+const forge = createGitHub({ apiUrl: github.apiUrl, repository: github.repository, token: github.token, answers })
 beforeEach(() => {
-  for (const list of [github.issues, github.pulls, github.refusals, github.requests]) list.length = 0
+  for (const list of [github.issues, github.pulls, github.refusals, github.requests, github.unchanged]) list.length = 0
 })
 afterAll(github.close)
 
@@ -75,7 +77,7 @@ it('a number that is not there is NOT_FOUND', async () => {
 })
 
 it('a server that does not answer is an outage', async () => {
-  const nowhere = createGitHub({ apiUrl: 'http://127.0.0.1:9', repository: 'acme/shop', token: 'x' })
+  const nowhere = createGitHub({ apiUrl: 'http://127.0.0.1:9', repository: 'acme/shop', token: 'x', answers })
   await expect(nowhere.openIssues('')).rejects.toMatchObject({ code: 'REMOTE_UNAVAILABLE' })
 })
 
@@ -112,4 +114,34 @@ it('reads checks, statuses and reviews, and takes only the last word of each rev
   expect(reviews[0]?.comments).toEqual(comments)
   await forge.closePullRequest(number)
   expect((await forge.pullRequest(number)).state).toBe('closed')
+})
+
+it('asks for what it knows only whether it has changed, also for a list that the client takes apart', async () => {
+  github.checks.push({ id: 30, ref: 'same', name: 'lint', conclusion: 'success' })
+  github.issues.push({ number: 50, title: 'One' })
+  const first = [await forge.openIssues(''), await forge.checks('same')]
+  expect(github.unchanged).toEqual([])
+  // A connection is made for each poll; what was answered outlives it.
+  const next = createGitHub({ apiUrl: github.apiUrl, repository: github.repository, token: github.token, answers })
+  expect([await next.openIssues(''), await next.checks('same')]).toEqual(first)
+  expect(github.unchanged).toHaveLength(3)
+  github.issues.push({ number: 51, title: 'Two' })
+  expect((await next.openIssues('')).map(({ number }) => number)).toEqual([50, 51])
+  // Of another token nothing is known.
+  const stranger = createGitHub({ apiUrl: github.apiUrl, repository: github.repository, token: 'x', answers })
+  await expect(stranger.openIssues('')).rejects.toMatchObject({ code: 'REMOTE_REFUSED' })
+})
+
+it('forgets the answers that were asked for longest ago, and remembers no full last page', () => {
+  const add = (url: string, data: unknown): void => answers.add(url, { status: 200, headers: { etag: url }, data })
+  add('old', { text: 'x'.repeat(3_000_000) })
+  add('used', { text: 'x'.repeat(3_000_000) })
+  expect(answers.get('old')).toBeDefined()
+  add('new', { text: 'x'.repeat(3_000_000) })
+  expect(['old', 'used', 'new'].map((url) => answers.get(url) !== undefined)).toEqual([true, false, true])
+  add(
+    'full',
+    Array.from({ length: 100 }, () => 1),
+  )
+  expect(answers.get('full')).toBeUndefined()
 })

@@ -1,4 +1,5 @@
 /** A stand-in for the part of GitHub's API that Unstuck uses, on loopback. What it holds is changed by the test, as people would. */
+import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -77,6 +78,8 @@ export const openGitHub = async () => {
   const comments: { id: number; issue: number; body: string }[] = []
   const refusals: Refusal[] = []
   const requests: string[] = []
+  /** Those of them that were answered with "not modified". */
+  const unchanged: string[] = []
   let port = 0
   const html = (kind: 'issues' | 'pull', number: number): string =>
     `http://127.0.0.1:${port}/${repository}/${kind}/${number}`
@@ -128,8 +131,14 @@ export const openGitHub = async () => {
     const method = request.method ?? 'GET'
     requests.push(`${method} ${path}`)
     const send = (status: number, value: unknown, headers: Record<string, string> = {}): void => {
-      response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers })
-      response.end(JSON.stringify(value))
+      const text = JSON.stringify(value)
+      const etag = `W/"${createHash('sha256').update(text).digest('hex')}"`
+      if (method === 'GET' && status === 200 && request.headers['if-none-match'] === etag) {
+        unchanged.push(`${method} ${path}`)
+        return void response.writeHead(304, { etag }).end()
+      }
+      response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', etag, ...headers })
+      response.end(text)
     }
     const refusal = refusals.shift()
     if (refusal !== undefined) return send(refusal.status, { message: refusal.message ?? 'refused' }, refusal.headers)
@@ -210,7 +219,20 @@ export const openGitHub = async () => {
   await once(server, 'listening')
   port = (server.address() as AddressInfo).port
   return {
-    ...{ issues, comments, pulls, checks, statuses, reviews, replies, refusals, requests, repository, token },
+    ...{
+      issues,
+      comments,
+      pulls,
+      checks,
+      statuses,
+      reviews,
+      replies,
+      refusals,
+      requests,
+      unchanged,
+      repository,
+      token,
+    },
     apiUrl: `http://127.0.0.1:${port}`,
     close: async () => {
       server.closeAllConnections()

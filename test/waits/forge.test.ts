@@ -1,51 +1,27 @@
 /** Work that arrives as issues of a forge: a user's first day with `unstuck issue`, and a night in which the engine takes them by itself. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { GoalView, PreflightJson, StatusView } from '../../src/api/contract.ts'
-import { runHere, type Ended } from '../cli/in-process.ts'
-import { prepareEngineHome } from '../support/engine-home.ts'
-import { openGitHub } from '../support/github.ts'
-import { makeRepository, put, temporaryFolder, user } from '../workspace/scene.ts'
+import { runHere } from '../cli/in-process.ts'
+import { user } from '../workspace/scene.ts'
+import { eventually, openForgeUser } from './forge-user.ts'
 
-const top = temporaryFolder()
-const root = join(top, 'shop')
-const github = await openGitHub()
-const environment: Record<string, string | undefined> = {
-  ...{ PATH: process.env.PATH, HOME: join(top, 'home'), UNSTUCK_HOME: join(top, 'state'), GH_TOKEN: github.token },
-}
-const cli = (...args: string[]): Promise<Ended> => runHere(args, { cwd: root, environment })
-const json = async <T>(...args: string[]): Promise<T> => {
-  const { stdout } = await cli(...args, '--json')
-  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as T
-}
-
-const configure = (forge: object): void => {
-  const harness = { default: 'mine', mine: { command: [join(top, 'agent.sh')], promptMode: 'argument' } }
-  const config = { harness, verify: { commands: ['test -f README.md'], proof: 'off' }, forge }
-  put(root, { '.unstuck/config.json': JSON.stringify(config) })
-}
-const forge = { kind: 'github', repository: github.repository, apiUrl: github.apiUrl, pollSeconds: 5 }
+const { top, root, bare, github, environment, cli, json, forge, ...owner } = await openForgeUser()
+const configure = (section: object): void => owner.configure([join(top, 'agent.sh')], { forge: section })
 
 beforeAll(() => {
-  mkdirSync(environment.HOME ?? '')
   // It does what the issue asks of it, and writes down what it was told.
   writeFileSync(
     join(top, 'agent.sh'),
     `#!/bin/sh\nmkdir -p src docs\nprintf '%s\\n' "$*" > ${top}/told\necho made >> src/made.js\n`,
     { mode: 0o755 },
   )
-  makeRepository(root, { 'README.md': '# Shop\n', '.gitignore': '.unstuck/\n' })
-  prepareEngineHome(environment.UNSTUCK_HOME ?? '')
 })
 beforeEach(() => {
-  for (const list of [github.issues, github.pulls, github.refusals, github.requests]) list.length = 0
+  for (const list of [github.issues, github.pulls, github.refusals, github.requests, github.unchanged]) list.length = 0
 })
-afterAll(async () => {
-  // Not `--all`, which would stop the server of the test run.
-  expect(await cli('stop')).toMatchObject({ exitCode: 0 })
-  await github.close()
-})
+afterAll(owner.leave)
 
 test('what is wrong with forge, token or number is said before anything starts', async () => {
   configure({ kind: 'git-hub' })
@@ -136,12 +112,12 @@ test(
     )
     const titled = async (title: string) =>
       (await json<StatusView>('status')).goals.find((goal) => goal.title === title)
-    await expect.poll(async () => (await titled('First'))?.state, { timeout: 60_000, interval: 500 }).toBe('ready')
+    await expect.poll(async () => (await titled('First'))?.state, eventually).toBe('ready')
     expect((await titled('First'))?.tasks).toMatchObject([{ role: 'tester' }])
     expect(await titled('Second')).toBeUndefined()
     const first = github.issues.find(({ number }) => number === 30)
     if (first !== undefined) first.state = 'closed'
-    await expect.poll(async () => (await titled('Second'))?.state, { timeout: 60_000, interval: 500 }).toBe('ready')
+    await expect.poll(async () => (await titled('Second'))?.state, eventually).toBe('ready')
     for (const title of ['Nobody asked', 'Theirs', 'Blocked']) expect(await titled(title), title).toBeUndefined()
   },
 )
@@ -150,35 +126,28 @@ test(
   'a finished goal becomes one pull request, which ends it as the forge merged it',
   { timeout: 180_000 },
   async () => {
-    const bare = join(top, 'origin.git')
-    user(top, 'init', '--quiet', '--bare', bare)
-    user(root, 'push', '--quiet', bare, 'HEAD:main')
-    user(root, 'remote', 'add', 'origin', bare)
+    owner.pushToOrigin()
     configure({ ...forge, pullRequests: 'goal', comments: 'goal' })
     github.issues.push({ number: 40, title: 'Make it', body: 'Please.' })
     const { goal } = await json<{ goal: GoalView }>('issue', '40')
     const now = async (): Promise<GoalView> =>
       (await json<StatusView>('status')).goals.find(({ id }) => id === goal.id) as GoalView
     const pullsOfGoal = () => github.pulls.filter(({ branch }) => branch === `unstuck/goal/${goal.id}`)
-    await expect.poll(() => pullsOfGoal().length, { timeout: 60_000, interval: 500 }).toBe(1)
+    await expect.poll(() => pullsOfGoal().length, eventually).toBe(1)
     const [pull] = pullsOfGoal()
     expect(pull).toMatchObject({ title: 'Make it', base: 'main', branch: `unstuck/goal/${goal.id}` })
     expect(pull?.body).toContain('Closes #40')
     expect(user(bare, 'rev-parse', `refs/heads/unstuck/goal/${goal.id}`).trim()).toBe(goal.headCommit)
-    await expect.poll(async () => (await now()).reason, { timeout: 60_000, interval: 500 }).toContain('/pull/')
+    await expect.poll(async () => (await now()).reason, eventually).toContain('/pull/')
     // A forge that refuses is said on the goal, and it goes on when the forge does.
     github.refusals.push(...Array.from({ length: 12 }, () => ({ status: 401 })))
-    await expect
-      .poll(async () => (await now()).landing.refused?.reason, { timeout: 60_000, interval: 500 })
-      .toBe('forge')
-    await expect.poll(async () => (await now()).landing.refused, { timeout: 60_000, interval: 500 }).toBeNull()
+    await expect.poll(async () => (await now()).landing.refused?.reason, eventually).toBe('forge')
+    await expect.poll(async () => (await now()).landing.refused, eventually).toBeNull()
     // Closed by hand, opened again: it is said, and nothing is opened twice.
     if (pull !== undefined) pull.state = 'closed'
-    await expect
-      .poll(async () => (await now()).landing.refused?.reason, { timeout: 60_000, interval: 500 })
-      .toBe('pull-request-closed')
+    await expect.poll(async () => (await now()).landing.refused?.reason, eventually).toBe('pull-request-closed')
     if (pull !== undefined) pull.state = 'open'
-    await expect.poll(async () => (await now()).landing.refused, { timeout: 60_000, interval: 500 }).toBeNull()
+    await expect.poll(async () => (await now()).landing.refused, eventually).toBeNull()
     // Squashed on the forge, under another title.
     const other = join(top, 'other')
     user(top, 'clone', '--quiet', '--branch', 'main', bare, other)
@@ -191,12 +160,14 @@ test(
         mergedAt: '2026-01-01T00:00:00Z',
         mergeCommit: user(other, 'rev-parse', 'HEAD').trim(),
       })
-    await expect.poll(async () => (await now()).state, { timeout: 60_000, interval: 500 }).toBe('done')
+    await expect.poll(async () => (await now()).state, eventually).toBe('done')
     expect((await now()).reason).toContain(`#${pull?.number}`)
     expect(pullsOfGoal()).toHaveLength(1)
     // One comment, edited to the end.
     const comments = () => github.comments.filter(({ issue }) => issue === 40).map(({ body }) => body)
-    await expect.poll(comments, { timeout: 60_000, interval: 500 }).toEqual([expect.stringContaining('is done')])
+    await expect.poll(comments, eventually).toEqual([expect.stringContaining('is done')])
+    // A poll without news costs nothing of the rate limit.
+    expect(github.unchanged.filter((line) => line.includes('/pulls/')).length).toBeGreaterThan(0)
     expect(comments()[0]).toContain('- [x] Make it')
     expect(comments()[0]).toContain(`/pull/${pull?.number}`)
   },

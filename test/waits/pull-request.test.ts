@@ -1,26 +1,12 @@
 /** A pull request to its end: a red check of the CI, a review, a correction that does not help, and a goal that its owner gave up. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { EventView, GoalView, StatusView } from '../../src/api/contract.ts'
-import { runHere, type Ended } from '../cli/in-process.ts'
-import { prepareEngineHome } from '../support/engine-home.ts'
-import { openGitHub } from '../support/github.ts'
-import { makeRepository, put, temporaryFolder, user } from '../workspace/scene.ts'
+import { user } from '../workspace/scene.ts'
+import { eventually, openForgeUser } from './forge-user.ts'
 
-const top = temporaryFolder()
-const root = join(top, 'shop')
-const bare = join(top, 'origin.git')
-const github = await openGitHub()
-const environment: Record<string, string | undefined> = {
-  ...{ PATH: process.env.PATH, HOME: join(top, 'home'), UNSTUCK_HOME: join(top, 'state'), GH_TOKEN: github.token },
-}
-const cli = (...args: string[]): Promise<Ended> => runHere(args, { cwd: root, environment })
-const json = async <T>(...args: string[]): Promise<T> => {
-  const { stdout } = await cli(...args, '--json')
-  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as T
-}
-const eventually = { timeout: 60_000, interval: 300 }
+const { top, bare, github, cli, json, forge, ...owner } = await openForgeUser()
 
 /** It writes down what it was told, and does what the words say that stand in it. */
 const agent = `#!/bin/sh
@@ -35,28 +21,11 @@ esac
 `
 
 beforeAll(() => {
-  mkdirSync(environment.HOME ?? '')
   writeFileSync(join(top, 'agent.sh'), agent, { mode: 0o755 })
-  makeRepository(root, { 'README.md': '# Shop\n', '.gitignore': '.unstuck/\n' })
-  const harness = { default: 'mine', mine: { command: [join(top, 'agent.sh')], promptMode: 'argument' } }
-  const forge = {
-    kind: 'github',
-    repository: github.repository,
-    apiUrl: github.apiUrl,
-    pollSeconds: 5,
-    pullRequests: 'goal',
-  }
-  const config = { harness, verify: { commands: ['test -f README.md'], proof: 'off' }, forge }
-  put(root, { '.unstuck/config.json': JSON.stringify(config) })
-  user(top, 'init', '--quiet', '--bare', bare)
-  user(root, 'push', '--quiet', bare, 'HEAD:main')
-  user(root, 'remote', 'add', 'origin', bare)
-  prepareEngineHome(environment.UNSTUCK_HOME ?? '')
+  owner.configure([join(top, 'agent.sh')], { forge: { ...forge, pullRequests: 'goal' } })
+  owner.pushToOrigin()
 })
-afterAll(async () => {
-  expect(await cli('stop')).toMatchObject({ exitCode: 0 })
-  await github.close()
-})
+afterAll(owner.leave)
 
 /** A goal with an open pull request. */
 const opened = async (title: string) => {

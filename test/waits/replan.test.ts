@@ -1,20 +1,12 @@
 /** The tasks of a planned goal are done: what the goal asks for and nobody did becomes work, at most twice, and only in the goal's own words. */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { runHere, type Ended } from '../cli/in-process.ts'
-import { prepareEngineHome } from '../support/engine-home.ts'
-import { openGitHub } from '../support/github.ts'
-import { makeRepository, put, temporaryFolder } from '../workspace/scene.ts'
+import { put } from '../workspace/scene.ts'
+import { openForgeUser } from './forge-user.ts'
 
-const top = temporaryFolder()
-const root = join(top, 'project')
-const github = await openGitHub()
-const environment: Record<string, string | undefined> = {
-  ...{ PATH: process.env.PATH, HOME: join(top, 'home'), UNSTUCK_HOME: join(top, 'state'), GH_TOKEN: github.token },
-}
-const cli = (...args: string[]): Promise<Ended> => runHere(args, { cwd: root, environment })
+const { top, root, github, cli, forge, ...owner } = await openForgeUser()
 
 const taskFor = (name: string) => ({
   ...{ id: name, title: `Write ${name}`, instructions: `Write src/${name}.js.`, purpose: name },
@@ -41,16 +33,7 @@ else if (prompt.includes('Question: what the goal still lacks')) {
 }
 `
 
-const configure = (more: object = {}): void => {
-  const mine = { command: [process.execPath, join(top, 'agent.mjs')], promptMode: 'argument' }
-  put(root, {
-    '.unstuck/config.json': JSON.stringify({
-      harness: { default: 'mine', mine },
-      verify: { commands: ['test -f README.md'], proof: 'off' },
-      ...more,
-    }),
-  })
-}
+const configure = (more: object = {}): void => owner.configure([process.execPath, join(top, 'agent.mjs')], more)
 
 const asked = (): number => readFileSync(join(top, 'asked'), 'utf8').length
 const git = (...args: string[]): string => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
@@ -74,12 +57,7 @@ const replans = (events: readonly Event[]): string[] =>
 const one = (events: readonly Event[], type: string): Event['payload'] =>
   events.find((event) => event.type === type)?.payload ?? {}
 
-beforeAll(() => {
-  mkdirSync(environment.HOME ?? '')
-  makeRepository(root, { 'README.md': 'It reads.\n', '.gitignore': '.unstuck/\n' })
-  put(top, { 'agent.mjs': agent })
-  prepareEngineHome(environment.UNSTUCK_HOME ?? '')
-})
+beforeAll(() => put(top, { 'agent.mjs': agent }))
 beforeEach(() => {
   git('reset', '--hard', '-q')
   configure()
@@ -87,10 +65,7 @@ beforeEach(() => {
   writeFileSync(join(top, 'asked'), '')
   for (const n of [1, 2, 3]) writeFileSync(join(top, `missing-${n}`), '{"missing": []}')
 })
-afterAll(async () => {
-  expect(await cli('stop')).toMatchObject({ exitCode: 0 })
-  await github.close()
-})
+afterAll(owner.leave)
 
 test('what nobody did is done before the goal lands, and is looked for once more', async () => {
   writeFileSync(join(top, 'missing-1'), JSON.stringify(missing('help', 'a *help* text')))
@@ -148,8 +123,7 @@ test('planner.mode decides whether a goal is planned', async () => {
 })
 
 test('issues are known before a replan: with issue backlog == 0 it goes on, an unknown backlog ends it', async () => {
-  const forge = { kind: 'github', repository: github.repository, apiUrl: github.apiUrl, pollSeconds: 3_600 }
-  configure({ forge })
+  configure({ forge: { ...forge, pollSeconds: 3_600 } })
   // Role and dependency keep it from becoming a goal now; it is backlog all the same.
   github.issues.push(
     { number: 20, title: 'Translate the help', labels: ['unstuck'], body: 'Role: worker\nDepends on #21' },
