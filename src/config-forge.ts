@@ -1,7 +1,7 @@
 /** The section of the configuration about the forge, where issues come from and pull requests go to. */
 import { z } from 'zod'
 import { isRepositoryName } from './forge/forge.ts'
-import { lineOfText, listOf, oneOf, wholeNumber } from './config-values.ts'
+import { lineOfText, listOf, oneCommand, oneOf, wholeNumber } from './config-values.ts'
 
 const apiUrlError = 'allowed: an https address such as "https://api.github.com" (http on this machine only)'
 
@@ -30,6 +30,10 @@ export const forgeSection = z.strictObject({
     .refine(isApiUrl, { error: apiUrlError })
     .default('https://api.github.com')
     .meta({ meaning: 'Address of its API, of GitHub Enterprise for example.' }),
+  command: oneCommand.exactOptional().meta({
+    meaning:
+      'A program that prints the issues to work on, one JSON object a line (`{"id", "title", "body", "url", "labels", "dependsOn"}`), in place of those of the forge. It is started in the repository without a shell, with `issues` as its last argument; with `status` and a JSON object, where `forge.comments` is set. It gets the variables of the engine, and a minute.',
+  }),
   label: z.string({ error: 'allowed: the name of a label, or "" for all issues' }).default('unstuck').meta({
     meaning:
       'Issues with this label become goals when no older work is left. `""`: all issues that name a role (a label `role:worker`, or a line `Role: worker`).',

@@ -75,6 +75,13 @@ export const commandLine = z.string({ error: commandError }).superRefine((value,
   if (!plan.ok) context.addIssue({ code: 'custom', message: `${plan.reason} (${plan.piece}); ${commandError}` })
 })
 
+/** Of one program: what joins several needs a folder, or a decision about the others when one fails. */
+export const oneCommand = commandLine.superRefine((value, context) => {
+  const plan = planCommand(value)
+  if (plan.ok && (plan.steps.length !== 1 || plan.steps[0]?.cwd.length !== 0))
+    context.addIssue({ code: 'custom', message: 'allowed: one program with its arguments' })
+})
+
 export const absoluteFolder = z
   .string({ error: 'allowed: the absolute path of a folder' })
   .refine((value) => value.startsWith('/') && !value.includes('\0'), {

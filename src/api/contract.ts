@@ -99,7 +99,7 @@ export const goalRequest = z
       /** Absent = as the owner's configuration says. */
       judge: z.enum(judgeModes).exactOptional(),
       /** The issue of the forge that the goal is about; it has no other goal but cancelled ones. */
-      issue: z.strictObject({ number: z.int().min(1), url: string.max(2000) }).exactOptional(),
+      issue: z.strictObject({ id: string.min(1).max(100), url: string.max(2000) }).exactOptional(),
       limits: z.strictObject({
         runSeconds: goalLimit.exactOptional(),
         runTokens: goalLimit.exactOptional(),

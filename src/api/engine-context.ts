@@ -27,7 +27,6 @@ import { remoteFromEnvironment } from '../workspace/remote-url.ts'
 import { openShadow } from '../workspace/shadow.ts'
 import type { Repository } from '../workspace/repository-types.ts'
 import { openAnswerLinks } from './answer-link.ts'
-import { rememberAnswers } from '../forge/remembered-answers.ts'
 import { forgeHere } from './forge-here.ts'
 import { openRepositoryHere, recordPlace } from './repository-place.ts'
 import { recordRepository } from './known-repository.ts'
@@ -155,7 +154,6 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
         return config().workspace.filters
       },
     }
-    const answers = rememberAnswers()
     return {
       db,
       ports: realPorts,
@@ -165,7 +163,7 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
       log,
       repository,
       remote: remote && createRemoteLink(remote, { db, clock: systemClock, log }),
-      forge: () => forgeHere({ repository, environment, config }, answers),
+      ...forgeHere({ repository, environment, config }),
       origin: () => openOrigin(repository, { environment, timeoutMs: config().remote.timeoutSeconds * 1000 }),
       shadow: await openShadow(stateDir, repository),
       stateDir,

@@ -1,12 +1,14 @@
-/** The forge that the configuration names, with its repository and token found anew each time: both may change while the engine runs. */
+/** The forge and the source of issues that the configuration names, with its repository and token found anew each time: both may change while the engine runs. */
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
-import { repositoryNameIn, type Forge } from '../forge/forge.ts'
+import { commandIssues } from '../forge/command-issues.ts'
+import { repositoryNameIn, type Forge, type IssueSource } from '../forge/forge.ts'
 import { forgeToken } from '../forge/forge-token.ts'
 import { createGitHub } from '../forge/github.ts'
 import { rememberAnswers, type RememberedAnswers } from '../forge/remembered-answers.ts'
 import { originUrl } from '../workspace/origin.ts'
 import type { Repository } from '../workspace/repository-types.ts'
+import { runIssueCommand } from './run-issue-command.ts'
 
 interface Place {
   repository: Repository
@@ -28,10 +30,7 @@ const nameOf = async ({ repository }: Place, { repository: given }: Config['forg
 /** The host for which `gh` has a login. */
 const hostOf = (apiUrl: string): string => new URL(apiUrl).hostname.replace(/^api\./, '')
 
-export const forgeHere = async (
-  place: Place,
-  answers: RememberedAnswers = rememberAnswers(),
-): Promise<Forge | undefined> => {
+const forgeOf = async (place: Place, answers: RememberedAnswers): Promise<Forge | undefined> => {
   const { forge } = place.config()
   if (forge.kind === 'off') return undefined
   const repository = await nameOf(place, forge)
@@ -39,4 +38,21 @@ export const forgeHere = async (
   if (token === undefined)
     throw new AppError('REMOTE_REFUSED', 'there is no token for GitHub: set GH_TOKEN, or run "gh auth login"')
   return createGitHub({ apiUrl: forge.apiUrl, repository, token, answers })
+}
+
+/** The functions of a context. What a forge answered is remembered between them. */
+export const forgeHere = (
+  place: Place,
+): { forge: () => Promise<Forge | undefined>; issues: () => Promise<IssueSource | undefined> } => {
+  const answers = rememberAnswers()
+  const forge = (): Promise<Forge | undefined> => forgeOf(place, answers)
+  return {
+    forge,
+    issues: async () => {
+      const { command } = place.config().forge
+      if (command === undefined) return forge()
+      const at = { cwd: place.repository.root, environment: place.environment }
+      return commandIssues((args) => runIssueCommand(command, args, at))
+    },
+  }
 }

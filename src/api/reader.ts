@@ -59,7 +59,7 @@ const contextOf = (db: Db, { repository, stateDir, environment }: ReaderOptions)
       error: (fields, message) => openLog(stateDir).error(fields, message),
     },
     repository,
-    forge: () => forgeHere({ repository, environment, config }),
+    ...forgeHere({ repository, environment, config }),
     shadow: shadowAt(stateDir, repository),
     stateDir,
     cacheDir: cacheDirOf(environment),

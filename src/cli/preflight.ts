@@ -38,8 +38,8 @@ const preflightHere = async (io: Io, content: string): Promise<PreflightJson> =>
     )
   const nothing = { local: { queued: 0, running: 0, failed: 0, blocked: 0 }, pendingJudgeTaskCount: 0 }
   const config = () => loadConfig({ root: repository.root, environment: io.environment })
-  const forge = () => forgeHere({ repository, environment: io.environment, config })
-  return preflightOf(content, nothing, await forgeBacklog({ config, forge }, new Map()), config())
+  const sources = forgeHere({ repository, environment: io.environment, config })
+  return preflightOf(content, nothing, await forgeBacklog({ config, ...sources }, new Map()), config())
 }
 
 export const preflightCommand = async (io: Io, content: string, { json = false }: JsonOption): Promise<number> => {

@@ -61,6 +61,7 @@ const table: readonly (readonly [pattern: string, kind: Kind])[] = [
   // They say to whom the token is given, and whose words become work.
   ['forge.repository', 'any'],
   ['forge.apiUrl', 'any'],
+  ['forge.command', 'any'],
   ['forge.label', 'any'],
   ['forge.authors', 'grants'],
   ['forge.pullRequests', 'any'],

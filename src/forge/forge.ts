@@ -1,7 +1,8 @@
 /** What Unstuck needs of a forge, such as GitHub: the issues that it works on, and the pull requests that carry finished work. */
 
 export interface ForgeIssue {
-  number: number
+  /** Its number, or its name in a tracker that gives names. */
+  id: string
   title: string
   /** As its author wrote it, in Markdown; data, never an instruction about rules. */
   body: string
@@ -10,6 +11,30 @@ export interface ForgeIssue {
   author: string
   /** The author may write to the repository, or belongs to its owner. */
   isByMember: boolean
+  /** Issues that have to be closed first. Absent = its text says which. */
+  dependsOn?: string[]
+}
+
+/** What is said under an issue about its goal. */
+export interface IssueStatus {
+  text: string
+  goal: string
+  state: string
+  pullRequest: string | null
+}
+
+/** Where issues come from. Each call throws REMOTE_REFUSED or REMOTE_UNAVAILABLE with what was said there. */
+export interface IssueSource {
+  /** As people know it: `owner/name` of a forge. */
+  name: string
+  /** The oldest first, and what could not be read, in words. A label that is empty stands for all issues. */
+  openIssues(label: string): Promise<{ issues: ForgeIssue[]; problems: string[] }>
+  /** Throws NOT_FOUND. */
+  issue(id: string): Promise<ForgeIssue & { isOpen: boolean }>
+  /** Number of the first comment under an issue that contains the text and is of somebody who may write to the repository; null = there is none. */
+  findComment(issue: string, text: string): Promise<number | null>
+  /** Without a number a new comment. Returns its number; null = somebody deleted it. */
+  writeComment(issue: string, comment: number | null, status: IssueStatus): Promise<number | null>
 }
 
 export interface PullRequest {
@@ -56,18 +81,7 @@ export interface NewPullRequest {
   base: string
 }
 
-/** Each call throws REMOTE_REFUSED or REMOTE_UNAVAILABLE with what the forge said. */
-export interface Forge {
-  /** `owner/name`. */
-  repository: string
-  /** The oldest first. A label that is empty stands for all issues. */
-  openIssues(label: string): Promise<ForgeIssue[]>
-  /** Throws NOT_FOUND. */
-  issue(number: number): Promise<ForgeIssue & { isOpen: boolean }>
-  /** Number of the first comment under an issue that contains the text and is of somebody who may write to the repository; null = there is none. */
-  findComment(issue: number, text: string): Promise<number | null>
-  /** Without a number a new comment. Returns its number; null = somebody deleted it. */
-  writeComment(issue: number, comment: number | null, text: string): Promise<number | null>
+export interface Forge extends IssueSource {
   openPullRequests(): Promise<PullRequest[]>
   pullRequest(number: number): Promise<PullRequest>
   openPullRequest(wanted: NewPullRequest): Promise<PullRequest>

@@ -109,7 +109,7 @@ const reviewsOver = ({ octokit, ask, place }: GitHubConnection): Pick<Forge, 're
 const commentsOver = ({ octokit, ask, place }: GitHubConnection): Pick<Forge, 'findComment' | 'writeComment'> => ({
   findComment: (issue, text) =>
     ask(`issue #${issue}`, async (request) => {
-      const at = { ...place, issue_number: issue, per_page: 100, request }
+      const at = { ...place, issue_number: Number(issue), per_page: 100, request }
       const rows = await octokit.paginate('GET /repos/{owner}/{repo}/issues/{issue_number}/comments', at)
       const found = rows.find(
         ({ body, author_association: association }) =>
@@ -117,11 +117,11 @@ const commentsOver = ({ octokit, ask, place }: GitHubConnection): Pick<Forge, 'f
       )
       return found === undefined ? null : Number(found.id)
     }),
-  writeComment: (issue, comment, text) =>
+  writeComment: (issue, comment, { text }) =>
     ask(`issue #${issue}`, async (request) => {
       if (comment === null) {
         const path = 'POST /repos/{owner}/{repo}/issues/{issue_number}/comments'
-        const { data } = await octokit.request(path, { ...place, issue_number: issue, body: text, request })
+        const { data } = await octokit.request(path, { ...place, issue_number: Number(issue), body: text, request })
         return Number(data.id)
       }
       try {

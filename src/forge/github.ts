@@ -17,7 +17,7 @@ interface IssueRow {
 }
 
 const issueOf = (row: IssueRow): ForgeIssue => ({
-  number: row.number,
+  id: String(row.number),
   title: row.title,
   body: row.body ?? '',
   url: row.html_url,
@@ -56,16 +56,16 @@ const issuesOver = ({ octokit, ask, place, repository }: GitHubConnection): Pick
         ...(label === '' ? {} : { labels: label }),
       })
       // A pull request is an issue as well there.
-      return rows.filter((row) => row.pull_request === undefined).map(issueOf)
+      return { issues: rows.filter((row) => row.pull_request === undefined).map(issueOf), problems: [] }
     }),
-  issue: (number) =>
-    ask(`issue #${number}`, async (request) => {
+  issue: (id) =>
+    ask(`issue #${id}`, async (request) => {
       const { data } = await octokit.request('GET /repos/{owner}/{repo}/issues/{issue_number}', {
         ...place,
-        ...{ issue_number: number, request },
+        ...{ issue_number: Number(id), request },
       })
       if (data.pull_request !== undefined)
-        throw new AppError('INPUT_INVALID', `#${number} of ${repository} is a pull request; name an issue`)
+        throw new AppError('INPUT_INVALID', `#${id} of ${repository} is a pull request; name an issue`)
       return { ...issueOf(data), isOpen: data.state === 'open' }
     }),
 })
@@ -104,7 +104,7 @@ const pullRequestsOver = ({ octokit, ask, place }: GitHubConnection): PullReques
 export const createGitHub = (options: GitHubOptions): Forge => {
   const connection = connectionTo(options)
   return {
-    repository: options.repository,
+    name: options.repository,
     ...issuesOver(connection),
     ...pullRequestsOver(connection),
     ...feedbackOver(connection),

@@ -6,7 +6,7 @@ import { appendEvent } from './event.ts'
 export interface ForgeLink {
   goalId: string
   /** The issue that the goal came from; null = it came from a person. */
-  issue: number | null
+  issue: string | null
   issueUrl: string | null
   pullRequest: number | null
   pullRequestUrl: string | null
@@ -23,7 +23,7 @@ export const forgeLinkOf = async (db: Queryable, goalId: string): Promise<ForgeL
 
 export interface IssueComment {
   goalId: string
-  issue: number
+  issue: string
   /** Its number; null = none was written yet, 0 = it was about to be written. */
   comment: number | null
   /** What was written last. */
@@ -47,9 +47,9 @@ export const recordComment = async (
   await db.query(sql`update forge_link set comment = ${comment}, comment_text = ${text} where goal_id = ${goalId}`)
 }
 
-/** The states of the goals that came from issues, by the number of the issue. */
-export const goalsOfIssues = async (db: Queryable): Promise<Map<number, GoalState>> => {
-  const rows = await db.query<{ issue: number; state: GoalState }>(
+/** The states of the goals that came from issues, by the issue. */
+export const goalsOfIssues = async (db: Queryable): Promise<Map<string, GoalState>> => {
+  const rows = await db.query<{ issue: string; state: GoalState }>(
     sql`select forge_link.issue, goal.state from forge_link join goal on goal.id = forge_link.goal_id where issue is not null`,
   )
   return new Map(rows.map(({ issue, state }) => [issue, state]))
@@ -59,18 +59,18 @@ export const goalsOfIssues = async (db: Queryable): Promise<Map<number, GoalStat
 export const linkIssue = async (
   tx: Queryable,
   goalId: string,
-  issue: { number: number; url: string },
+  issue: { id: string; url: string },
 ): Promise<boolean> => {
-  const { number, url } = issue
-  await tx.query(sql`update forge_link set issue = null where issue = ${number}
+  const { id, url } = issue
+  await tx.query(sql`update forge_link set issue = null where issue = ${id}
     and goal_id in (select id from goal where state = 'cancelled')`)
   const row = await firstRow<object>(
     tx,
-    sql`insert into forge_link (goal_id, issue, issue_url) values (${goalId}, ${number}, ${url})
+    sql`insert into forge_link (goal_id, issue, issue_url) values (${goalId}, ${id}, ${url})
       on conflict (issue) do nothing returning goal_id`,
   )
   if (row === undefined) return false
-  await appendEvent(tx, { type: 'goal.issue_taken', goalId, payload: { issue: number, url } })
+  await appendEvent(tx, { type: 'goal.issue_taken', goalId, payload: { issue: id, url } })
   return true
 }
 

@@ -41,6 +41,7 @@ import { migration as forgeFeedback } from './migrations/0035-forge-feedback.ts'
 import { migration as issueComment } from './migrations/0036-issue-comment.ts'
 import { migration as goalLeftover } from './migrations/0037-goal-leftover.ts'
 import { migration as playbooks } from './migrations/0038-playbooks.ts'
+import { migration as issueId } from './migrations/0039-issue-id.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -80,6 +81,7 @@ export const migrations: readonly string[] = [
   issueComment,
   goalLeftover,
   playbooks,
+  issueId,
 ]
 
 const uniqueViolation = '23505'

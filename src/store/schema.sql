@@ -176,7 +176,7 @@ create table forge_feedback (
 
 create table forge_link (
   goal_id text not null,
-  issue integer,
+  issue text,
   issue_url text,
   pull_request integer,
   pull_request_url text,

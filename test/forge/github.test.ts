@@ -15,9 +15,9 @@ afterAll(github.close)
 it('reads issues without the pull requests that the API lists among them', async () => {
   github.issues.push({ number: 1, title: 'One', body: null, author: 'eve', association: 'NONE' })
   await forge.openPullRequest({ title: 'A change', body: 'Fixes #1', branch: 'unstuck/goal/g-1', base: 'main' })
-  expect(await forge.openIssues('')).toEqual([
+  expect((await forge.openIssues('')).issues).toEqual([
     {
-      ...{ number: 1, title: 'One', body: '', labels: [], author: 'eve', isByMember: false },
+      ...{ id: '1', title: 'One', body: '', labels: [], author: 'eve', isByMember: false },
       url: `${github.apiUrl}/acme/shop/issues/1`,
     },
   ])
@@ -73,7 +73,7 @@ it.each<[string, object, string]>([
 })
 
 it('a number that is not there is NOT_FOUND', async () => {
-  await expect(forge.issue(5)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  await expect(forge.issue('5')).rejects.toMatchObject({ code: 'NOT_FOUND' })
 })
 
 it('a server that does not answer is an outage', async () => {
@@ -126,7 +126,7 @@ it('asks for what it knows only whether it has changed, also for a list that the
   expect([await next.openIssues(''), await next.checks('same')]).toEqual(first)
   expect(github.unchanged).toHaveLength(3)
   github.issues.push({ number: 51, title: 'Two' })
-  expect((await next.openIssues('')).map(({ number }) => number)).toEqual([50, 51])
+  expect((await next.openIssues('')).issues.map(({ id }) => id)).toEqual(['50', '51'])
   // Of another token nothing is known.
   const stranger = createGitHub({ apiUrl: github.apiUrl, repository: github.repository, token: 'x', answers })
   await expect(stranger.openIssues('')).rejects.toMatchObject({ code: 'REMOTE_REFUSED' })

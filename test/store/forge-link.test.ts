@@ -16,13 +16,13 @@ beforeEach(async () => empty(db))
 it('an issue has one goal, and a new one only after that was cancelled', async () => {
   const first = await activeGoal(db, 'g-first', [])
   await activeGoal(db, 'g-second', [])
-  const issue = { number: 7, url: 'https://forge.example/7' }
+  const issue = { id: '7', url: 'https://forge.example/7' }
   expect(await db.transaction((tx) => linkIssue(tx, first.id, issue))).toBe(true)
   expect(await db.transaction((tx) => linkIssue(tx, 'g-second', issue))).toBe(false)
   await db.transaction(async (tx) => mustSucceed(await moveGoal(tx, first, 'cancelled', 'by hand')))
-  expect([...(await goalsOfIssues(db))]).toEqual([[7, 'cancelled']])
+  expect([...(await goalsOfIssues(db))]).toEqual([['7', 'cancelled']])
   expect(await db.transaction((tx) => linkIssue(tx, 'g-second', issue))).toBe(true)
-  expect([...(await goalsOfIssues(db))]).toEqual([[7, 'active']])
+  expect([...(await goalsOfIssues(db))]).toEqual([['7', 'active']])
 })
 
 it('the pull request of a goal that was cancelled does not wait for anybody', async () => {

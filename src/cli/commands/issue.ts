@@ -7,7 +7,7 @@ export const register: Register = (program, act) => {
   program
     .command('issue')
     .description('work on an issue of the forge (forge.kind in .unstuck/config.json), as "run" does on a sentence')
-    .argument('<number>', 'number of an open issue')
+    .argument('<number>', 'number of an open issue, or its id in the tracker of forge.command')
     .option('--plan', 'let a planner divide the goal into tasks first')
     .option('--review-plan', 'as --plan, and start the tasks when you resume the goal')
     .option('--harness <name>', 'harness of the task')

@@ -38,7 +38,7 @@ export interface RunOptions extends JsonOption {
   maxTokens?: number
   maxCost?: number
   /** The goal that was read elsewhere, from an issue of the forge. */
-  issue?: { input: GoalInput; number: number; url: string }
+  issue?: { input: GoalInput; id: string; url: string }
 }
 
 const isFile = (io: Io, name: string): boolean =>
@@ -133,7 +133,7 @@ export const goalRequestOf = (io: Io, given: Given) => {
       ...(options.loop === true ? { strategy: 'loop' as const } : {}),
       ...planOf(given, repoMode),
       ...(options.judge === undefined ? {} : { judge: options.judge }),
-      ...(options.issue === undefined ? {} : { issue: { number: options.issue.number, url: options.issue.url } }),
+      ...(options.issue === undefined ? {} : { issue: { id: options.issue.id, url: options.issue.url } }),
       limits: {
         ...(options.maxSeconds === undefined ? {} : { runSeconds: options.maxSeconds }),
         ...(options.maxTokens === undefined ? {} : { goalTokens: options.maxTokens }),

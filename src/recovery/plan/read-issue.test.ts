@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { readIssue } from './read-issue.ts'
 
-const read = (body: string, labels: string[] = []) => readIssue({ number: 7, title: 'A title', body, labels })
+const read = (body: string, labels: string[] = []) => readIssue({ id: '7', title: 'A title', body, labels })
 
 describe('the role of an issue', () => {
   it.each<[string, string[], string | undefined]>([
@@ -44,7 +44,7 @@ describe('the issues before an issue', () => {
     ['requires #7', []],
     ['```\ndepends on #3\n```', []],
   ])('of %j', (body, numbers) => {
-    expect(read(body).dependsOn).toEqual(numbers)
+    expect(read(body).dependsOn).toEqual(numbers.map(String))
   })
 })
 

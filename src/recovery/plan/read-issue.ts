@@ -6,10 +6,12 @@
 import { parsePathRule } from '../policy/path-rule.ts'
 
 export interface IssueText {
-  number: number
+  id: string
   title: string
   body: string
   labels: readonly string[]
+  /** Where the tracker says it itself, the text does not. */
+  dependsOn?: readonly string[]
 }
 
 const roles = ['worker', 'tester', 'docser'] as const
@@ -91,12 +93,13 @@ const mention = /(?:^|[\s([,:])(?:https?:\/\/\S+\/issues\/|#)(\d{1,9})\b/g
 /** More are not an order of work, and each costs a request. */
 const mostDependencies = 50
 
-const dependenciesIn = (lines: readonly string[], number: number): number[] => {
+const dependenciesIn = (lines: readonly string[], id: string): string[] => {
   const said = [...sectionOf(lines, dependencyHeading), ...lines.filter((line) => dependencyLine.test(line))]
   const numbers = said.flatMap((line) => [...line.matchAll(mention)].map(([, digits]) => Number(digits)))
   return [...new Set(numbers)]
-    .filter((other) => other !== number)
     .toSorted((one, other) => one - other)
+    .map(String)
+    .filter((other) => other !== id)
     .slice(0, mostDependencies)
 }
 
@@ -113,17 +116,17 @@ export interface ReadIssue {
   allowedPaths: string[]
   /** Higher first. */
   priority: number
-  /** Numbers of issues that have to be closed first. */
-  dependsOn: number[]
+  /** Issues that have to be closed first. */
+  dependsOn: string[]
 }
 
-export const readIssue = ({ number, body, labels }: IssueText): ReadIssue => {
+export const readIssue = ({ id, body, labels, dependsOn }: IssueText): ReadIssue => {
   const lines = linesOf(body)
   const labelled = labels.map(roleOfLabel).find((role) => role !== undefined)
   return {
     role: labelled ?? roleIn(lines),
     allowedPaths: pathsIn(lines),
     priority: priorityOf(labels),
-    dependsOn: dependenciesIn(lines, number),
+    dependsOn: dependsOn === undefined ? dependenciesIn(lines, id) : dependsOn.filter((other) => other !== id),
   }
 }

@@ -3,7 +3,7 @@ import type { GoalState } from '../../domain/goal.ts'
 import { sortIssues, type OpenIssue } from './sort-issues.ts'
 
 const issue = (number: number, more: Partial<OpenIssue> = {}): OpenIssue => ({
-  ...{ number, title: `Issue ${number}`, body: '', labels: ['unstuck'], author: 'ada', isByMember: true },
+  ...{ id: String(number), title: `Issue ${number}`, body: '', labels: ['unstuck'], author: 'ada', isByMember: true },
   ...more,
 })
 const labelled = { label: 'unstuck', authors: [] }
@@ -12,7 +12,7 @@ const sorted = (
   {
     goals = [],
     pullRequests = [],
-    open = issues.map(({ number }) => number),
+    open = issues.map(({ id }) => Number(id)),
     rules = labelled,
   }: {
     goals?: [number, GoalState][]
@@ -21,13 +21,19 @@ const sorted = (
     rules?: { label: string; authors: string[] }
   } = {},
 ): string[] =>
-  sortIssues(issues, { goals: new Map(goals), pullRequests, open: new Set(open) }, rules).map(
-    ({ number, fate }) => `${number} ${fate}`,
-  )
+  sortIssues(
+    issues,
+    {
+      goals: new Map(goals.map(([number, state]) => [String(number), state])),
+      pullRequests,
+      open: new Set(open.map(String)),
+    },
+    rules,
+  ).map(({ id, fate }) => `${id} ${fate}`)
 
 it('starts an issue with the label of the owner, as a worker where it names no role', () => {
-  const [fate] = sortIssues([issue(1)], { goals: new Map(), pullRequests: [], open: new Set([1]) }, labelled)
-  expect(fate).toMatchObject({ number: 1, fate: 'start', read: { role: 'worker', allowedPaths: ['**'] } })
+  const [fate] = sortIssues([issue(1)], { goals: new Map(), pullRequests: [], open: new Set(['1']) }, labelled)
+  expect(fate).toMatchObject({ id: '1', fate: 'start', read: { role: 'worker', allowedPaths: ['**'] } })
 })
 
 it('counts an issue whose goal has not ended, and leaves one whose goal is done or was cancelled', () => {

@@ -13,7 +13,7 @@ import type { ProcessIdentity } from '../../platform/process.ts'
 import type { LadderSettings } from '../../recovery/ladder.ts'
 import type { PolicyRecovery } from '../../recovery/policy/recovery-policy.ts'
 import type { Db } from '../../store/db.ts'
-import type { Forge } from '../../forge/forge.ts'
+import type { Forge, IssueSource } from '../../forge/forge.ts'
 import type { Repository } from '../../workspace/repository-types.ts'
 import type { Remote } from '../../workspace/remote.ts'
 import type { Shadow } from '../../workspace/shadow.ts'
@@ -101,6 +101,8 @@ export interface Context {
   remote?: RemoteLink | undefined
   /** The forge of the configuration, if there is one. Throws CONFIG_INVALID or REMOTE_REFUSED if it lacks a name or a token. Absent = as without one. */
   forge?(): Promise<Forge | undefined>
+  /** Where issues come from: the forge, or a command of the owner. Throws as `forge`. */
+  issues?(): Promise<IssueSource | undefined>
   /** The remote `origin` of a repository in a folder; null = it has none. */
   origin?(): Promise<Remote | null>
   shadow: Shadow

@@ -5,6 +5,7 @@
  */
 import { localBacklog } from '../../store/backlog.ts'
 import type { Context } from '../core/context.ts'
+import { hasIssues } from '../core/forge-issues.ts'
 import { importIssues } from '../goal/import-issues.ts'
 import { tellIssues } from '../landing/issue-comment.ts'
 import { followPullRequests, opensPullRequests } from '../landing/pull-request.ts'
@@ -19,7 +20,7 @@ export const createForgeJob = (): ((context: Context) => Promise<void>) => {
   let told = ''
   return async (context) => {
     const { forge } = context.config()
-    if (forge.kind === 'off' || context.clock.elapsed() < dueAt) return
+    if (!hasIssues(context) || context.clock.elapsed() < dueAt) return
     dueAt = context.clock.elapsed() + forge.pollSeconds * 1000
     const problems = opensPullRequests(context) ? await followPullRequests(context) : []
     const untaken = (await isIdle(context)) ? (await importIssues(context)).warnings : []

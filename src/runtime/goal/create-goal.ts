@@ -9,6 +9,7 @@ import type { JudgeMode } from '../../domain/judgement.ts'
 import type { PlanMode } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { mustSucceed } from '../../store/db.ts'
+import { issueName } from '../../domain/issue-name.ts'
 import { linkIssue } from '../../store/forge-link.ts'
 import { insertGoal, moveGoal } from '../../store/goal.ts'
 import { mergeNumbered } from '../../store/merge.ts'
@@ -42,7 +43,7 @@ export interface GoalOptions {
   /** How strictly the work of its tasks is judged. Absent = as the owner says. */
   judge?: JudgeMode
   /** The issue of the forge that the goal is about. */
-  issue?: { number: number; url: string }
+  issue?: { id: string; url: string }
 }
 
 const topOf = async (context: Context, start: Start, { worktree }: GoalOptions): Promise<TopOfCommit> => {
@@ -211,7 +212,7 @@ export const createGoal = async (context: Context, input: GoalInput, given: Goal
     })
     await insertTasks(tx, tasks)
     if (options.issue !== undefined && !(await linkIssue(tx, id, options.issue)))
-      throw new AppError('ILLEGAL', `issue #${options.issue.number} has a goal already; see: unstuck status`)
+      throw new AppError('ILLEGAL', `issue ${issueName(options.issue.id)} has a goal already; see: unstuck status`)
     return mustSucceed(await moveGoal(tx, created, 'planned', tasks.length === 1 ? '1 task' : `${tasks.length} tasks`))
   })
   context.at('goal-created')

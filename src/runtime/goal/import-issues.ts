@@ -1,21 +1,22 @@
 /** Looks at the issues and pull requests of the forge, and makes goals of the issues whose turn it is. */
 import { AppError, messageOf } from '../../errors.ts'
-import type { Forge, ForgeIssue } from '../../forge/forge.ts'
+import { issueName } from '../../domain/issue-name.ts'
+import type { ForgeIssue, IssueSource } from '../../forge/forge.ts'
 import type { ForgeBacklog } from '../../recovery/plan/recommend-start.ts'
 import type { IssueFate, IssueLinks } from '../../recovery/plan/sort-issues.ts'
 import { goalsOfIssues } from '../../store/forge-link.ts'
 import type { Context } from '../core/context.ts'
-import { readForge } from '../core/forge-issues.ts'
+import { hasIssues, readForge } from '../core/forge-issues.ts'
 import { createGoal, type GoalOptions } from './create-goal.ts'
 import { issueInput } from './issue-input.ts'
 
 const warningOf = (fate: IssueFate): string[] =>
-  fate.fate !== 'start' && fate.isWarning === true ? [`Issue #${fate.number} is not taken: ${fate.why}`] : []
+  fate.fate !== 'start' && fate.isWarning === true ? [`Issue ${issueName(fate.id)} is not taken: ${fate.why}`] : []
 
 /** With the settings of the owner alone. It never lands by itself: a person, or the merge of its pull request, decides. */
-const optionsOf = (context: Context, { number, url }: ForgeIssue): GoalOptions => ({
+const optionsOf = (context: Context, { id, url }: ForgeIssue): GoalOptions => ({
   ...{ autoMerge: false, repoMode: context.remote === undefined ? 'local' : 'remote', allowedDirs: [] },
-  ...{ harness: null, limits: {}, issue: { number, url } },
+  ...{ harness: null, limits: {}, issue: { id, url } },
 })
 
 interface Taken {
@@ -23,17 +24,22 @@ interface Taken {
   warnings: string[]
 }
 
-const take = async (context: Context, forge: Forge, issues: ForgeIssue[], fates: IssueFate[]): Promise<Taken> => {
+const take = async (
+  context: Context,
+  source: IssueSource,
+  issues: ForgeIssue[],
+  fates: IssueFate[],
+): Promise<Taken> => {
   const taken: Taken = { count: 0, warnings: [] }
   for (const fate of fates) {
-    const issue = issues.find(({ number }) => number === fate.number)
+    const issue = issues.find(({ id }) => id === fate.id)
     if (fate.fate !== 'start' || issue === undefined) continue
     try {
-      await createGoal(context, issueInput(forge, issue, fate.read), optionsOf(context, issue))
+      await createGoal(context, issueInput(source, issue, fate.read), optionsOf(context, issue))
       taken.count += 1
     } catch (error) {
       if (!(error instanceof AppError)) throw error
-      taken.warnings.push(`Issue #${issue.number} could not be taken: ${error.message}`)
+      taken.warnings.push(`Issue ${issueName(issue.id)} could not be taken: ${error.message}`)
     }
   }
   return taken
@@ -41,23 +47,23 @@ const take = async (context: Context, forge: Forge, issues: ForgeIssue[], fates:
 
 /** What the forge shows, with `create` after goals were made of the issues whose turn it is. A forge that does not answer is a warning. */
 export const forgeBacklog = async (
-  context: Pick<Context, 'forge' | 'config'>,
+  context: Pick<Context, 'forge' | 'issues' | 'config'>,
   known: IssueLinks['goals'],
-  create?: (forge: Forge, issues: ForgeIssue[], fates: IssueFate[]) => Promise<Taken>,
+  create?: (source: IssueSource, issues: ForgeIssue[], fates: IssueFate[]) => Promise<Taken>,
 ): Promise<ForgeBacklog> => {
-  if (context.config().forge.kind === 'off')
+  if (!hasIssues(context))
     return {
       issueTaskBacklogCount: 0,
       openPrCount: 0,
       warnings: ['Issues and pull requests are not counted: forge.kind is "off"'],
     }
   try {
-    const { forge, issues, fates, pullRequests } = await readForge(context, known)
-    const { warnings = [] } = (await create?.(forge, issues, fates)) ?? {}
+    const { source, issues, fates, problems, pullRequests } = await readForge(context, known)
+    const { warnings = [] } = (await create?.(source, issues, fates)) ?? {}
     return {
       issueTaskBacklogCount: fates.filter(({ fate }) => fate !== 'left').length,
       openPrCount: pullRequests,
-      warnings: [...fates.flatMap(warningOf), ...warnings],
+      warnings: [...problems, ...fates.flatMap(warningOf), ...warnings],
     }
   } catch (error) {
     if (!(error instanceof AppError)) throw error

@@ -2,8 +2,9 @@
 import { isWork, type Task } from '../../domain/task.ts'
 import type { Goal, GoalState } from '../../domain/goal.ts'
 import { readableTitle } from '../../domain/task-title.ts'
+import { issueName } from '../../domain/issue-name.ts'
 import { AppError } from '../../errors.ts'
-import type { Forge } from '../../forge/forge.ts'
+import type { IssueSource, IssueStatus } from '../../forge/forge.ts'
 import { listEscalations } from '../../store/escalation.ts'
 import { issueComments, recordComment, type IssueComment } from '../../store/forge-link.ts'
 import { getGoal } from '../../store/goal.ts'
@@ -26,7 +27,7 @@ const plain = (text: string): string =>
 const taskLine = ({ title, status }: Task): string =>
   `- [${status === 'done' ? 'x' : ' '}] ${plain(readableTitle(title))}`
 
-const textOf = async (context: Context, goal: Goal, { pullRequestUrl }: IssueComment): Promise<string> => {
+const statusOf = async (context: Context, goal: Goal, { pullRequestUrl }: IssueComment): Promise<IssueStatus> => {
   const tasks = (await listTasks(context.db, goal.id)).filter(isWork)
   const questions = await listEscalations(context.db, { goalId: goal.id, pendingOnly: true })
   const lines = [
@@ -36,26 +37,28 @@ const textOf = async (context: Context, goal: Goal, { pullRequestUrl }: IssueCom
     ...(questions.length === 0 ? [] : ['', 'Questions, which the owner answers with `unstuck inbox`:', '']),
     ...questions.map(({ question }) => `- ${plain(question)}`),
   ]
-  return withoutSecrets(context, lines.join('\n'))
+  const text = withoutSecrets(context, lines.join('\n'))
+  return { text, goal: goal.id, state: goal.state, pullRequest: pullRequestUrl }
 }
 
 /** The number is noted before the comment exists, so that after a crash it is looked for instead of written again. */
-const write = async (context: Context, forge: Forge, link: IssueComment, text: string): Promise<void> => {
+const write = async (context: Context, source: IssueSource, link: IssueComment, status: IssueStatus): Promise<void> => {
   await confirmLeadership(context.db)
   if (link.comment === null) await recordComment(context.db, link.goalId, { comment: 0, text: null })
-  const known = link.comment === 0 ? await forge.findComment(link.issue, markOf(link.goalId)) : link.comment
-  const comment = await forge.writeComment(link.issue, known, text)
+  const known = link.comment === 0 ? await source.findComment(link.issue, markOf(link.goalId)) : link.comment
+  const comment = await source.writeComment(link.issue, known, status)
   // Whoever deleted it does not want it; it stays as if it were written.
-  await recordComment(context.db, link.goalId, { comment: comment ?? known, text })
+  await recordComment(context.db, link.goalId, { comment: comment ?? known, text: status.text })
 }
 
-const tellIssue = async (context: Context, forge: Forge, link: IssueComment): Promise<void> => {
+const tellIssue = async (context: Context, source: IssueSource, link: IssueComment): Promise<void> => {
   const goal = await getGoal(context.db, link.goalId)
   if (goal === undefined) return
-  const text = await textOf(context, goal, link)
+  const status = await statusOf(context, goal, link)
+  const { text } = status
   if (text === link.commentText) return
   try {
-    await write(context, forge, link, text)
+    await write(context, source, link, status)
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error
     // The issue was deleted or moved away: there is nothing to tell before the goal changes again.
@@ -69,12 +72,12 @@ export const tellIssues = async (context: Context): Promise<string[]> => {
   const problems: string[] = []
   for (const link of await issueComments(context.db)) {
     try {
-      const forge = await context.forge?.()
-      if (forge !== undefined) await tellIssue(context, forge, link)
+      const source = await context.issues?.()
+      if (source !== undefined) await tellIssue(context, source, link)
     } catch (error) {
       if (!(error instanceof AppError)) throw error
       // It holds no other up.
-      problems.push(`issue #${link.issue}: ${error.message}`)
+      problems.push(`issue ${issueName(link.issue)}: ${error.message}`)
     }
   }
   return problems

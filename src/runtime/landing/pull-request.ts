@@ -5,6 +5,7 @@
 import type { Goal } from '../../domain/goal.ts'
 import { isWithoutWork } from '../../domain/goal.ts'
 import { isWork } from '../../domain/task.ts'
+import { issueName } from '../../domain/issue-name.ts'
 import { AppError, messageOf } from '../../errors.ts'
 import type { Forge, PullRequest } from '../../forge/forge.ts'
 import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
@@ -37,7 +38,10 @@ const bodyOf = async (context: Context, goal: Ready, link: ForgeLink | undefined
     ({ title, commands }) =>
       `- ${title}${commands.length === 0 ? '' : ` (passed: ${commands.map((command) => `\`${command}\``).join(', ')})`}`,
   )
-  const closes = link?.issue == null ? [] : [`Closes #${link.issue}.`, '']
+  const closes =
+    link?.issue == null
+      ? []
+      : [context.config().forge.command === undefined ? `Closes #${link.issue}.` : `For ${issueName(link.issue)}.`, '']
   const held = await autoLandBlocker(context, goal)
   const first = held === undefined ? [] : [`Look at this first: ${held}.`, '']
   return withoutSecrets(context, [...first, ...closes, ...lines].join('\n'))

@@ -1,4 +1,5 @@
 /** Events of a goal as a whole: their meaning and their sentence. */
+import { issueName } from '../../domain/issue-name.ts'
 import { counted, payloadText, type EventTypes, type Payload } from './event-text.ts'
 
 /** `paused by a person` is a reason that repeats the event: then it is the sentence. */
@@ -14,7 +15,8 @@ export const goalEvents: EventTypes = {
   },
   'goal.issue_taken': {
     meaning: 'a goal was made of an issue of the forge',
-    sentence: (p) => `the goal was made of issue #${payloadText(p, 'issue')} (${payloadText(p, 'url')})`,
+    sentence: (p) =>
+      `the goal was made of issue ${issueName(payloadText(p, 'issue'))}${payloadText(p, 'url') === '' ? '' : ` (${payloadText(p, 'url')})`}`,
   },
   'goal.corrected': {
     meaning: 'a check or a review of the pull request objects to the work, and a task puts it right',
