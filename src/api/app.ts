@@ -21,7 +21,7 @@ import type { EventHub } from './event-hub.ts'
 import { checkFilter, handlersOf, type HandlerParts } from './handlers.ts'
 import type { StreamLimits } from './limits.ts'
 import { openapiDocument } from './openapi.ts'
-import { createPersonOnly, type Door, type PersonOnly } from './person-only.ts'
+import { createPersonOnly, hasLiveRuns, reportTo, type Door, type PersonOnly } from './person-only.ts'
 import { buildingPage, contentPolicy, failedPage, missingPage, refusedPage } from './html-pages.ts'
 import { parse } from './parse.ts'
 import { mayBeAbsent, routes, type Route } from './routes.ts'
@@ -34,6 +34,8 @@ export interface AppParts extends Omit<HandlerParts, 'login'> {
   /** Absent = no agent can use the tools of its run here. */
   runTokens?: RunTokens
   hub: EventHub
+  /** The names by which it is called, without the port. The first one stands in addresses. */
+  names: readonly string[]
   streams: StreamLimits
   dashboard: Dashboard
   sinkLimits: SinkLimits
@@ -42,9 +44,11 @@ export interface AppParts extends Omit<HandlerParts, 'login'> {
   socket: string | undefined
   /** The process that opened a connection over it; undefined for one over TCP. */
   peerOf: (socket: Socket) => SocketPeer | undefined
+  /** Whether a run is in progress in any repository of this process; absent = it serves only this one. */
+  runsLive?: () => Promise<boolean>
 }
 
-interface Env {
+export interface Env {
   Bindings: HttpBindings
 }
 type Http = HonoContext<Env>
@@ -190,7 +194,7 @@ const wrongMethod = (c: Http, allowed: readonly string[]): Response => {
 }
 
 /** None for a request that was made within this process. */
-const doorOf = (c: Http, peerOf: AppParts['peerOf']): Door | undefined => {
+export const doorOf = (c: HonoContext<Env>, peerOf: AppParts['peerOf']): Door | undefined => {
   const socket = (c.env as Partial<HttpBindings> | undefined)?.incoming?.socket
   const peer = socket && peerOf(socket)
   if (peer !== undefined) return { peer }
@@ -206,7 +210,7 @@ const doorOf = (c: Http, peerOf: AppParts['peerOf']): Door | undefined => {
 type Respond = (c: Http) => Promise<Response> | Response
 
 const respondersOf = (parts: AppParts, personOnly: PersonOnly): Record<keyof typeof routes, Respond> => {
-  const address = (code: string): string => `http://127.0.0.1:${parts.port()}/#login=${code}`
+  const address = (code: string): string => `http://${parts.names[0]}:${parts.port()}/#login=${code}`
   const newLogin = (): { url: string; expiresAt: string } => {
     const { code, expiresAt } = parts.logins.issue()
     return { url: address(code), expiresAt: expiresAt.toISOString() }
@@ -245,8 +249,8 @@ const respondersOf = (parts: AppParts, personOnly: PersonOnly): Record<keyof typ
 
 /** Every route of the table; other methods of a known path get 405 with the allowed ones. */
 const addRoutes = (app: Hono<Env>, parts: AppParts): void => {
-  const { socket, allowHiddenCallers, logins, peerOf } = parts
-  const personOnly = createPersonOnly(parts.context, { socket, allowHiddenCallers })
+  const { context, socket, allowHiddenCallers, logins, peerOf, runsLive = () => hasLiveRuns(context) } = parts
+  const personOnly = createPersonOnly({ socket, allowHiddenCallers, runsLive, report: reportTo(context) })
   const respond = respondersOf(parts, personOnly)
   const all = Object.entries<Route>(routes)
   for (const [name, { method, path, caller, access }] of all)
@@ -302,11 +306,14 @@ export const createApp = (parts: AppParts): Hono<Env> => {
     if (parts.context.stopping.aborted) c.header('connection', 'close')
     await next()
   })
-  const { token, port, logins } = parts
+  const { token, names, port, logins } = parts
   const ofRuns = { runOfRoute, runTokens: parts.runTokens, isRunning: isRunning(parts) }
   app.use(
     '*',
-    guard({ token, port, publicUrl: parts.context.answerLinks?.publicUrl, loginOf: logins.loginOf, isOpen, ...ofRuns }),
+    guard({
+      ...{ token, names, port, publicUrl: parts.context.answerLinks?.publicUrl },
+      ...{ loginOf: logins.loginOf, isOpen, ...ofRuns },
+    }),
   )
   app.use('*', async (c, next) => {
     // PostgreSQL cannot store NUL, so no id and no filter can contain one.

@@ -9,12 +9,8 @@ import { answerPath } from './answer-link.ts'
 import { isRunToken, type RunTokens } from './run-token.ts'
 import { sameSecret } from './same-secret.ts'
 
-const localNames = ['127.0.0.1', 'localhost', '[::1]']
-
-const isLocal = (authority: string, port: number): boolean => localNames.some((name) => authority === `${name}:${port}`)
-
-const isLocalOrigin = (origin: string, port: number): boolean =>
-  localNames.some((name) => origin === `http://${name}:${port}`)
+/** The names of an engine that has a port of its own. The first one stands in addresses. */
+export const localNames: readonly string[] = ['127.0.0.1', 'localhost', '[::1]']
 
 /** Who may use the tools of a run. */
 export interface RunGuard {
@@ -27,6 +23,8 @@ export interface RunGuard {
 
 export interface GuardParts extends RunGuard {
   token: string
+  /** The names by which it is called, without the port. */
+  names: readonly string[]
   port: () => number
   /** The id of the login to which a session belongs; undefined for an unknown session. */
   loginOf: (session: string) => string | undefined
@@ -39,17 +37,17 @@ export interface GuardParts extends RunGuard {
 /** Of the public URL, only what the signed links need is served. */
 const isPublicPath = (path: string): boolean => path.startsWith(answerPath)
 
-const checkAddress = (context: Context, { port: portOf, publicUrl }: GuardParts): void => {
-  const port = portOf()
+const checkAddress = (context: Context, { names, port, publicUrl }: GuardParts): void => {
+  const own = names.map((name) => `${name}:${port()}`)
   const open = isPublicPath(context.req.path) ? publicUrl : undefined
   const host = context.req.header('host') ?? ''
-  if (!isLocal(host, port) && host.toLowerCase() !== open?.host)
+  if (!own.includes(host) && host.toLowerCase() !== open?.host)
     throw new AppError(
       'FORBIDDEN_ORIGIN',
       `the Host "${host.slice(0, 100)}" is not this engine; use the address in engine.json of the state folder`,
     )
   const origin = context.req.header('origin')
-  if (origin !== undefined && !isLocalOrigin(origin, port) && origin !== open?.origin) {
+  if (origin !== undefined && !own.some((each) => origin === `http://${each}`) && origin !== open?.origin) {
     throw new AppError('FORBIDDEN_ORIGIN', `the Origin "${origin.slice(0, 100)}" may not call this engine`)
   }
 }

@@ -11,7 +11,7 @@ import { identityOf, livenessOf } from '../platform/process.ts'
 import { markerName } from '../process/find.ts'
 import { playbooks, type LadderSettings } from '../recovery/ladder.ts'
 import type { Playbook } from '../recovery/playbook.ts'
-import type { Context, CrashPoint, Logger } from '../runtime/core/context.ts'
+import type { ClaimTurn, Context, CrashPoint, Logger } from '../runtime/core/context.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import { canStartHarness } from '../runtime/harness/harness-choice.ts'
 import type { OwnerSettings } from '../runtime/engine/owner-settings.ts'
@@ -48,6 +48,8 @@ export interface EngineOptions {
   publicUrl?: URL
   /** Absent = it executes, and leads if no other engine does. */
   roles?: readonly EngineRole[]
+  /** Absent = no other engine shares this process. */
+  turns?: ClaimTurn
   /** False = changes of other engines to a PostgreSQL store are found only by polling. Absent = they also notify. */
   notifications?: boolean
 }
@@ -182,6 +184,7 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
       stopping: signals.stopping,
       host: hostname(),
       machine: machineHere(),
+      ...(options.turns === undefined ? {} : { turns: options.turns }),
       runTools: toolAccessOf(stateDir, openRunTokens(stateDir)),
       ...(options.publicUrl === undefined ? {} : { answerLinks: openAnswerLinks(stateDir, options.publicUrl) }),
     }

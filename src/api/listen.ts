@@ -11,15 +11,20 @@ import { identityOf } from '../platform/process.ts'
 import { findSocketFolder } from '../platform/socket-folder.ts'
 import { namesSocketPeers, socketPeerOf, type SocketPeer } from '../platform/socket-peer.ts'
 import { createApp, type AppParts } from './app.ts'
-import type { PersistedLogins } from './persisted-logins.ts'
+import { localNames } from './auth.ts'
 import { timeouts } from './limits.ts'
+import { createLogins, type Logins } from './logins.ts'
+import { openPersistedLogins, type PersistedLogins } from './persisted-logins.ts'
 import { readSecret } from './state-dir.ts'
 
 /** The token of the owner. */
 export const readToken = (stateDir: string): string => readSecret(stateDir, 'token')
 
+/** What answers the requests of a listener. */
+export type Fetch = ReturnType<typeof createApp>['fetch']
+
 interface Listening {
-  fetch: ReturnType<typeof createApp>['fetch']
+  fetch: Fetch
   maxConnections: number
   listening: (port: number) => void
 }
@@ -66,6 +71,43 @@ const listenAt = (path: string, { fetch, maxConnections }: Omit<Listening, 'list
 
 type Peers = WeakMap<Socket, SocketPeer>
 
+/** A port on loopback and a Unix socket, for one app or for those of several repositories. */
+export interface ApiListener {
+  /** 0 until it listens. */
+  port: () => number
+  /** Undefined = there is none here. */
+  socket: string | undefined
+  /** The process that opened a connection over the socket; undefined for one over TCP. */
+  peerOf: AppParts['peerOf']
+  /** Uses the port `wanted` if it is free; 0 = the system assigns one. */
+  listen: (fetch: Fetch, wanted: number, maxConnections: number) => Promise<void>
+  close: () => void
+}
+
+export const createApiListener = (stateDir: string, environment: Record<string, string | undefined>): ApiListener => {
+  let port = 0
+  const peers: Peers = new WeakMap()
+  const socket = placeOfSocket(stateDir, environment)
+  const closing: (() => void)[] = []
+  return {
+    ...{ socket, port: () => port, peerOf: (each) => peers.get(each) },
+    listen: async (fetch, wanted, maxConnections) => {
+      const options = { fetch, maxConnections, listening: (given: number) => void (port = given) }
+      const server = await listenOn(options, wanted).catch((error: unknown) => {
+        if (wanted === 0) throw error
+        return listenOn(options, 0)
+      })
+      closing.push(() => server.close())
+      if (socket === undefined) return
+      const local = await listenAt(socket, options, peers)
+      closing.push(() => local.close())
+    },
+    close: () => {
+      for (const close of closing) close()
+    },
+  }
+}
+
 export interface Api {
   url: string
   /** Undefined = there is none here. */
@@ -73,36 +115,39 @@ export interface Api {
   close: () => void
 }
 
+/** What an app has, except how it is reached and who is logged in. */
+export type ApiParts = Omit<AppParts, 'names' | 'port' | 'socket' | 'peerOf' | 'logins' | 'runsLive'>
+
 /** Uses the previous port if it is free, so that an open page keeps working after a restart. */
-export const startApi = async (
-  parts: Omit<AppParts, 'port' | 'socket' | 'peerOf'>,
-  keepsakes: PersistedLogins,
-  maxConnections: number,
-): Promise<Api> => {
-  let port = 0
-  const peers: Peers = new WeakMap()
-  const socket = placeOfSocket(parts.context.stateDir, parts.context.environment)
-  const app = createApp({ ...parts, port: () => port, socket, peerOf: (each) => peers.get(each) })
-  const before = keepsakes.port()
-  const listening = (given: number): void => {
-    port = given
-  }
-  const options = { fetch: app.fetch, maxConnections, listening }
-  const server = await listenOn(options, before).catch((error: unknown) => {
-    if (before === 0) throw error
-    return listenOn(options, 0)
-  })
-  // A page proves its login only to its own port, so on another port the old logins are useless.
-  if (port !== before) parts.logins.forget()
-  keepsakes.savePort(port)
-  const local = socket === undefined ? undefined : await listenAt(socket, options, peers)
-  const close = (): void => {
-    server.close()
-    local?.close()
-  }
-  return { url: `http://127.0.0.1:${port}`, socket, close }
+export const startApi = async (parts: ApiParts, maxConnections: number): Promise<Api> => {
+  const { stateDir, environment, clock } = parts.context
+  const keepsakes = openPersistedLogins(stateDir)
+  const logins = createLogins(clock.now, keepsakes)
+  const listener = createApiListener(stateDir, environment)
+  const { port, socket, peerOf, close } = listener
+  const app = createApp({ ...parts, logins, names: localNames, port, socket, peerOf })
+  await listenAsBefore(listener, { fetch: app.fetch, keepsakes, logins, maxConnections })
+  return { url: `http://${localNames[0]}:${port()}`, socket, close }
 }
 
-/** What `engine.json` says, by which every program finds this engine. */
-export const addressText = ({ url, socket }: Omit<Api, 'close'>, version: string): string =>
-  JSON.stringify({ url, socket, version, identity: identityOf(process.pid) })
+export interface Before {
+  fetch: Fetch
+  keepsakes: PersistedLogins
+  logins: Logins
+  maxConnections: number
+}
+
+/** A page proves its login only to its own port, so on another port the old logins are useless. */
+export const listenAsBefore = async (
+  { listen, port }: ApiListener,
+  { fetch, keepsakes, logins, maxConnections }: Before,
+): Promise<void> => {
+  const before = keepsakes.port()
+  await listen(fetch, before, maxConnections)
+  if (port() !== before) logins.forget()
+  keepsakes.savePort(port())
+}
+
+/** What `engine.json` says, by which every program finds this engine. `shared`: its process serves other repositories as well. */
+export const addressText = ({ url, socket }: Pick<Api, 'url' | 'socket'>, version: string, shared = false): string =>
+  JSON.stringify({ url, socket, version, identity: identityOf(process.pid), ...(shared ? { shared } : {}) })

@@ -85,10 +85,13 @@ const runOf = async ({ db }: Context, signs: readonly Sign[]): Promise<Run | und
 
 const mostReported = 10_000
 
+/** Records a refusal. A caller that is not known to be a program of a run has no signs. */
+type Report = (action: string, caller: Caller) => Promise<void>
+
 /** Each action of each run is reported once: an agent that tries for ever must not fill the store. */
-const createReport = (context: Context) => {
+export const reportTo = (context: Context): Report => {
   const reported = new Set<string>()
-  return async (action: string, { program, signs }: Caller): Promise<void> => {
+  return async (action, { program, signs }) => {
     const run = await runOf(context, signs)
     const key = `${run?.id ?? program} ${action}`
     if (reported.has(key) || reported.size >= mostReported) return
@@ -159,11 +162,16 @@ export interface PersonOnlyOptions {
   /** Where the engine listens for those whom the kernel names; undefined = it cannot. */
   socket: string | undefined
   allowHiddenCallers: boolean
+  /** Whether a run is in progress in any repository of this process. */
+  runsLive: () => Promise<boolean>
+  report: Report
 }
 
-export const createPersonOnly = (context: Context, { socket, allowHiddenCallers }: PersonOnlyOptions): PersonOnly => {
-  const report = createReport(context)
-  const runsLive = async (): Promise<boolean> => (await listRuns(context.db, { state: 'running' })).length > 0
+export const hasLiveRuns = async ({ db }: Pick<Context, 'db'>): Promise<boolean> =>
+  (await listRuns(db, { state: 'running' })).length > 0
+
+export const createPersonOnly = (options: PersonOnlyOptions): PersonOnly => {
+  const { socket, allowHiddenCallers, runsLive, report } = options
   /** Whether what is not known of a caller counts as innocence. */
   const isExcused = async ({ doubt }: Caller, door: Door | undefined): Promise<boolean> => {
     // Over the Unix socket every honest caller waits for its answer, and the kernel knows it.

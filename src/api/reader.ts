@@ -17,6 +17,7 @@ import { configuredDatabase, storeName } from '../store/postgres-location.ts'
 import type { Repository } from '../workspace/repository-types.ts'
 import { shadowAt } from '../workspace/shadow.ts'
 import { createApp, type AppParts } from './app.ts'
+import { localNames } from './auth.ts'
 import { openLog } from './engine-context.ts'
 import { forgeHere } from './forge-here.ts'
 import { createStreamLimits } from './limits.ts'
@@ -94,6 +95,7 @@ const partsOf = (context: Context, token: string, { repository, environment, ver
   sinkLimits: { maxBehind: 0, stallMs: 0, now: () => 0 },
   streams: createStreamLimits(),
   logins: createLogins(systemClock.now),
+  names: localNames,
   port: () => 0,
   ...{ socket: undefined, peerOf: () => undefined, allowHiddenCallers: false },
   store: storeName(configuredDatabase(environment, repository.id)),

@@ -16,11 +16,9 @@ import { configuredDatabase, storeName } from '../store/postgres-location.ts'
 import { createDashboard, dashboardPlace } from './dashboard.ts'
 import { openContext, type EngineOptions } from './engine-context.ts'
 import { createEventHub, type EventHub, type HubOptions } from './event-hub.ts'
-import { openPersistedLogins } from './persisted-logins.ts'
 import { openRunTokens } from './run-token.ts'
-import { addressText, readToken, startApi, type Api } from './listen.ts'
+import { addressText, readToken, startApi, type Api, type ApiParts } from './listen.ts'
 import { connectionLimit, createStreamLimits } from './limits.ts'
-import { createLogins } from './logins.ts'
 import { watchConnections } from './watch-connections.ts'
 import type { SinkLimits } from './sink.ts'
 import { replaceStateFile, writingIn } from './state-dir.ts'
@@ -32,6 +30,8 @@ export interface ServeOptions extends EngineOptions {
   version: string
   /** Lets in callers over TCP that cannot be found, such as a connection that ssh forwards, while programs of runs are alive. */
   allowHiddenCallers?: boolean
+  /** How it is reached where its process serves several repositories; absent = at a port of its own. */
+  reach?: (parts: ApiParts) => Promise<Api>
   /** Stops the engine after this many milliseconds without a goal to work on; absent = never. */
   idleExitMs?: number
   /** Intervals and limits of the event streams; absent = the defaults. */
@@ -78,14 +78,12 @@ const openHub = ({ db, log }: Context, { pollMs, heartbeatMs }: NonNullable<Serv
 
 const openApi = ({ context, engine, hub }: Running, options: ServeOptions, stop: () => void) => {
   const { maxBehind = 256 * 1024, stallMs = 60_000, ownerStreams } = options.following ?? {}
-  const keepsakes = openPersistedLogins(context.stateDir)
-  const parts = {
+  const parts: ApiParts = {
     context,
     engine,
     hub,
     dashboard: createDashboard({ place: dashboardPlace(), ...context }),
     sinkLimits: { maxBehind, stallMs, now: () => performance.now() },
-    logins: createLogins(context.clock.now, keepsakes),
     streams: createStreamLimits(ownerStreams),
     token: readToken(context.stateDir),
     runTokens: openRunTokens(context.stateDir),
@@ -94,18 +92,25 @@ const openApi = ({ context, engine, hub }: Running, options: ServeOptions, stop:
     allowHiddenCallers: options.allowHiddenCallers ?? false,
     shutdown: () => setImmediate(stop),
   }
-  return startApi(parts, keepsakes, connectionLimit(ownerStreams))
+  return options.reach?.(parts) ?? startApi(parts, connectionLimit(ownerStreams))
 }
 
-const close = async ({ context, hub }: Running, api: { close: () => void }): Promise<void> => {
-  rmSync(join(context.stateDir, 'engine.json'), { force: true })
-  api.close()
+const close = async (
+  { context, hub }: Running,
+  { close: closeApi }: Api,
+  { reach }: Pick<ServeOptions, 'reach'>,
+): Promise<void> => {
+  const removeAddress = (): void => rmSync(join(context.stateDir, 'engine.json'), { force: true })
+  if (reach === undefined) removeAddress()
+  closeApi()
   await appendEvent(context.db, { type: 'engine.stopped' }).catch((error: unknown) =>
     context.log.warn({ error: messageOf(error) }, 'the end of the engine could not be recorded'),
   )
   // After the last event, so that followers receive it.
   await hub.close()
   await context.db.close()
+  // Its process goes on, so that the end of the process does not say that the store is released.
+  if (reach !== undefined) removeAddress()
 }
 
 /** Serves this engine, writes where it is found, and stops it where that fails. */
@@ -115,7 +120,7 @@ const opened = async (running: Running, options: ServeOptions, stop: () => void)
   try {
     const api = await openApi(running, options, stop)
     listening = api
-    const address = addressText(api, options.version)
+    const address = addressText(api, options.version, options.reach !== undefined)
     replaceStateFile(context.stateDir, 'engine.json', address)
     // The first line of this start. A log on a full disk throws.
     writingIn(context.stateDir, () => context.log.info({ url: api.url, root: context.repository.root }, 'engine ready'))
@@ -152,7 +157,7 @@ export const serve = async (options: ServeOptions): Promise<Served> => {
   const running = { context, engine, hub }
   const { api, address } = await opened(running, options, stop)
   warnOfOverlaps(context)
-  const stopped = engine.stopped.then(() => close(running, api))
+  const stopped = engine.stopped.then(() => close(running, api, options))
   void watchConnections(context)
   void watchDisk(context)
   void watchRepository(context, stop)

@@ -25,7 +25,7 @@ const textOf = (path: string): string | undefined => {
 }
 
 /** Whether the address is that of another engine that lives: this one was suspended, and the other has taken over. */
-const isServedByAnother = (stateDir: string): boolean => {
+export const isServedByAnother = (stateDir: string): boolean => {
   try {
     const text = readRegularTextSync(join(stateDir, 'engine.json'))
     const { identity } = JSON.parse(text) as { identity: ProcessIdentity }

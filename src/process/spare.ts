@@ -44,7 +44,8 @@ export const spawnShim = (log?: string): ChildProcess => {
 export const sendOrder = (child: ChildProcess, order: ShimOrder): void =>
   void child.stdin?.end(`${JSON.stringify(order)}\n`)
 
-let keeping = false
+/** How many engines of this process want one. They share it: an engine that ends must not take it from the others. */
+let wanting = 0
 let spare: { child: ChildProcess; ready: boolean } | undefined
 let refill: NodeJS.Timeout | undefined
 
@@ -66,12 +67,14 @@ const start = (): void => {
   child.once('error', forget)
 }
 
-/** Starts keeping a spare ready, or stops and ends the current spare. */
+/** One more engine wants a spare to be ready, or one less. With the last one, the spare ends. */
 export const keepSpare = (keep: boolean): void => {
-  keeping = keep
+  wanting = Math.max(0, wanting + (keep ? 1 : -1))
   clearTimeout(refill)
-  if (keep && spare === undefined) start()
-  if (keep) return
+  if (wanting > 0) {
+    if (spare === undefined) start()
+    return
+  }
   spare?.child.stdin?.end()
   spare = undefined
 }
@@ -84,9 +87,9 @@ export const takeSpare = (): ChildProcess | undefined => {
   if (spare?.ready !== true) return undefined
   const { child } = spare
   spare = undefined
-  if (keeping) {
+  if (wanting > 0) {
     clearTimeout(refill)
-    refill = setTimeout(() => keepSpare(keeping), refillMs).unref()
+    refill = setTimeout(() => spare ?? start(), refillMs).unref()
   }
   return child
 }

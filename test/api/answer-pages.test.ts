@@ -48,7 +48,14 @@ const contextOf = (publicUrl: string | undefined): Context => {
 const serveWith = (publicUrl: string | undefined): void => {
   context = contextOf(publicUrl)
   const login = { loginOf: () => undefined }
-  const parts = { context, port: () => port, token: 'the-token', logins: login, engine: { cancelRunning } }
+  const parts = {
+    context,
+    names: ['127.0.0.1'],
+    port: () => port,
+    token: 'the-token',
+    logins: login,
+    engine: { cancelRunning },
+  }
   app = createApp(parts as unknown as AppParts)
 }
 
@@ -272,7 +279,13 @@ describe('the public URL', () => {
     const { path } = await asked()
     const db = { ...context.db, query: () => Promise.reject(new Error('the store was read')) }
     app = createApp({
-      ...{ context: { ...context, db }, port: () => port, token: 't', logins: { loginOf: () => undefined } },
+      ...{
+        context: { ...context, db },
+        names: ['127.0.0.1'],
+        port: () => port,
+        token: 't',
+        logins: { loginOf: () => undefined },
+      },
       engine: { cancelRunning },
     } as unknown as AppParts)
     for (const forged of [`${path.slice(0, -2)}xx`, '/answer/q-1', `/answer/${'a'.repeat(5_000)}`, '/answer/%00'])

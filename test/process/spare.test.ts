@@ -54,6 +54,16 @@ describe('a spare shim', () => {
     await until('its end', () => isGone(spare))
   })
 
+  test('stays while one of two engines of this process still wants it', async () => {
+    keepSpare(true)
+    keepSpare(true)
+    const spare = await theSpare()
+    keepSpare(false)
+    expect(readySpare()).toBe(spare)
+    keepSpare(false)
+    await until('its end', () => isGone(spare))
+  })
+
   test('ends with an engine that is killed', async () => {
     const url = new URL('../../src/process/spare.ts', import.meta.url).href
     const script = `import { keepSpare, readySpare } from '${url}'; keepSpare(true); setInterval(() => {}, 1000)`

@@ -10,6 +10,27 @@ interface EngineOptions extends DatabaseOption {
   publicUrl?: string
   allowHiddenCallers?: boolean
   awaitLogin?: boolean
+  all?: boolean
+}
+
+/** Serves until a signal or a request ends it. */
+const serving = async (io: Io, { stop, stopped }: { stop: () => Promise<void>; stopped: Promise<void> }) => {
+  io.signal.addEventListener('abort', () => void stop(), { once: true })
+  if (io.signal.aborted) await stop()
+  await stopped
+  return exitCodes.ok
+}
+
+const runAll = async (io: Io, options: EngineOptions, ready: () => void): Promise<number> => {
+  const { awaitLogin, createRepositoryLogins } = await import('../engine/kept-login.ts')
+  const logins = createRepositoryLogins(options.awaitLogin === true ? await awaitLogin() : {})
+  const { serveAll } = await import('../../api/serve-all.ts')
+  const served = await serveAll({
+    ...{ environment: io.environment, version: io.version, keepLogin: logins.keep, keptLogin: logins.of },
+    ...(options.allowHiddenCallers === true ? { allowHiddenCallers: true } : {}),
+  })
+  ready()
+  return serving(io, served)
 }
 
 const run = async (io: Io, options: EngineOptions, ready: () => void): Promise<number> => {
@@ -17,6 +38,7 @@ const run = async (io: Io, options: EngineOptions, ready: () => void): Promise<n
   const roles = options.roles === undefined ? engineRoles : engineRoles.filter((role) => options.roles?.includes(role))
   const { refuseRuns } = await import('../person-here.ts')
   await refuseRuns(io, 'unstuck engine')
+  if (options.all === true) return runAll(io, options, ready)
   const { awaitLogin, handOverLogin } = await import('../engine/kept-login.ts')
   if (options.awaitLogin === true) Object.assign(io.environment, await awaitLogin())
   const { serve } = await import('../../api/serve.ts')
@@ -32,10 +54,7 @@ const run = async (io: Io, options: EngineOptions, ready: () => void): Promise<n
     ...(options.idleExit === undefined ? {} : { idleExitMs: options.idleExit * 1000 }),
   })
   ready()
-  io.signal.addEventListener('abort', () => void served.stop(), { once: true })
-  if (io.signal.aborted) await served.stop()
-  await served.stopped
-  return exitCodes.ok
+  return serving(io, served)
 }
 
 const engine = async (io: Io, options: EngineOptions): Promise<number> => {
@@ -52,6 +71,7 @@ export const register: Register = (program, act) => {
   program
     .command('engine', { hidden: true })
     .option('--idle-exit <seconds>', 'exit after this many seconds without work', positiveNumber)
+    .option('--all', 'serve all repositories of this user')
     .option('--roles <list>', 'control, executor', (text: string) => text.split(','))
     .option('--public-url <url>', 'where a proxy passes /answer/ to this engine')
     .option(awaitOption, 'wait for the credentials that the engine before this one had')

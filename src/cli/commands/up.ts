@@ -6,6 +6,7 @@ export const register: Register = (program, act) => {
   program
     .command('up')
     .description('run the engine of this repository, and restart it after a crash')
+    .option('--all', 'run one engine for all your repositories, and for each one in which you type "unstuck run" later')
     .option('--idle-exit <seconds>', 'exit after this many seconds without work', positiveNumber)
     .option('--control-only', 'serve the dashboard and coordinate workers, but run no tasks')
     .option(
@@ -17,7 +18,11 @@ export const register: Register = (program, act) => {
       'let browsers in that cannot be found on this machine (through ssh or a proxy) while agents run; an agent could hide like that as well',
     )
     .option(...databaseOption)
-    .action((options: UpOptions & DatabaseOption) =>
-      act(async (io) => (await import('../engine/up.ts')).upCommand(withDatabase(io, options), options)),
+    .action(({ all = false, ...options }: UpOptions & DatabaseOption & { all?: boolean }) =>
+      act(async (io) =>
+        all
+          ? (await import('../engine/up-all.ts')).upAllCommand(io, options, options.databaseUrl)
+          : (await import('../engine/up.ts')).upCommand(withDatabase(io, options), options),
+      ),
     )
 }

@@ -23,8 +23,12 @@ const toError = (status: number, value: unknown): AppError => {
       `the engine responded with status ${status} and no error message; try again`,
     )
   const { code, message } = value.error
-  return new AppError(code in errorTable ? (code as ErrorCode) : 'ENGINE_UNAVAILABLE', message)
+  return new AppError(errorCodeOf(code), message)
 }
+
+/** One of another version may send a code that is unknown here. */
+export const errorCodeOf = (code: string): ErrorCode =>
+  code in errorTable ? (code as ErrorCode) : 'ENGINE_UNAVAILABLE'
 
 type Call = (path: string, init: RequestInit) => Promise<Response>
 

@@ -7,6 +7,8 @@ import { readRegularTextSync } from '../../platform/regular-file.ts'
 import type { Health } from '../../api/contract.ts'
 import { requireRoom } from '../../api/full-disk.ts'
 import { openStateDir, writingIn } from '../../api/state-dir.ts'
+import { recordRepository } from '../../api/known-repository.ts'
+import { sharedDirOf, type SharedRepository } from '../../api/shared-place.ts'
 import { AppError, exitCodes, messageOf } from '../../errors.ts'
 import { isDamage } from '../../platform/damaged-file.ts'
 import { livenessOf, type ProcessIdentity } from '../../platform/process.ts'
@@ -15,10 +17,11 @@ import { configuredDatabase, storeName } from '../../store/postgres-location.ts'
 import { repositoryName } from '../../workspace/remote.ts'
 import type { Io } from '../io.ts'
 import { refuseRuns } from '../person-here.ts'
-import { createClient, type Client } from './client.ts'
+import { createClient, errorCodeOf, type Client } from './client.ts'
 import { sendTo } from './send-over-socket.ts'
 import { tellOfLeftBranches } from './goal-branches.ts'
 import { makeRoot, homeOf, requireRoot, type Home } from './home.ts'
+import { isStarting } from './starter.ts'
 
 /** Shows what the command is waiting for. */
 export type Say = (text: string) => void
@@ -28,6 +31,8 @@ interface Address {
   /** Absent = there is none. */
   socket?: string
   identity: ProcessIdentity
+  /** Its process serves other repositories as well. */
+  shared?: boolean
 }
 
 /** The first start runs initdb, which is slow on a loaded machine. */
@@ -67,20 +72,34 @@ const tokenOf = (stateDir: string): string => {
   }
 }
 
-/** Waits until the engine process has ended; false if it still runs after `deadlineMs`. */
-export const awaitEngineEnd = async (identity: ProcessIdentity | undefined, deadlineMs = 60_000): Promise<boolean> => {
+/** A process that runs an engine. */
+export interface EngineProcess {
+  identity: ProcessIdentity
+  /** Whether it has left the repository, which a process that serves others outlives; absent = it ends with its engine. */
+  hasLeft?: () => boolean
+}
+
+/** Waits until the engine has ended; false if it still runs after `deadlineMs`. */
+export const awaitEngineEnd = async (engine: EngineProcess | undefined, deadlineMs: number): Promise<boolean> => {
   const deadline = performance.now() + deadlineMs
-  while (identity !== undefined && livenessOf(identity) === 'alive') {
+  while (engine !== undefined && livenessOf(engine.identity) === 'alive' && engine.hasLeft?.() !== true) {
     if (performance.now() > deadline) return false
     await delay(50)
   }
   return true
 }
 
-export const engineIdentity = (stateDir: string): ProcessIdentity | undefined => {
+export const engineProcess = (stateDir: string): EngineProcess | undefined => {
   const address = readAddress(stateDir)
-  return address === 'damaged' ? undefined : address?.identity
+  if (address === 'damaged' || address === undefined) return undefined
+  const { identity, shared = false } = address
+  return shared ? { identity, hasLeft: () => !hasAddress(stateDir) } : { identity }
 }
+
+export const engineIdentity = (stateDir: string): ProcessIdentity | undefined => engineProcess(stateDir)?.identity
+
+/** Whether the engine of all repositories serves this one. */
+export const isShared = (stateDir: string): boolean => engineProcess(stateDir)?.hasLeft !== undefined
 
 const addressOf = (stateDir: string): string => join(stateDir, 'engine.json')
 
@@ -186,12 +205,37 @@ const spawnUp = (io: Io, home: Home, logPath: string): ChildProcess => {
   return child
 }
 
+/** The engine of all repositories, if it is running, or is being started or restarted. */
+export const findShared = async (io: Io): Promise<Client | undefined> => {
+  const dir = sharedDirOf(io.environment)
+  const deadline = performance.now() + startDeadlineMs
+  let found = await engineAt(dir)
+  for (; found === undefined && isStarting(dir) && performance.now() < deadline; found = await engineAt(dir))
+    await delay(100)
+  return found?.client
+}
+
+/** Has the engine of all repositories serve this one. Undefined = there is none, or it leaves this one to an engine of its own. */
+const joinShared = async (io: Io, home: Home): Promise<Client | undefined> => {
+  // The address may hold a password, and the database is that of this command: the environment of another process has neither.
+  if (home.repository.url !== undefined || configuredDatabase(io.environment, home.repository.id) !== undefined)
+    return undefined
+  const shared = await findShared(io)
+  if (shared === undefined) return undefined
+  recordRepository(home.stateDir, home.repository)
+  const { state, problem } = await shared.post<SharedRepository>('/repositories', { id: home.repository.id })
+  if (state === 'broken' && problem !== null) throw new AppError(errorCodeOf(problem.code), problem.message)
+  return state === 'served' ? findEngine(home) : undefined
+}
+
 const startEngine = async (io: Io, home: Home, say: Say): Promise<Client> => {
   requireRoot(home)
   say('starting the engine')
   await requireRoom(home.stateDir)
   openStateDir(home.stateDir)
   makeRoot(home)
+  const joined = await joinShared(io, home)
+  if (joined !== undefined) return joined
   const logPath = join(home.stateDir, 'up.log')
   const since = sizeOf(logPath)
   let child = spawnUp(io, home, logPath)

@@ -39,6 +39,24 @@ export const awaitLogin = (): Promise<Variables> =>
     process.on('message', hear)
   })
 
+/** In the engine of all repositories: credentials that were given to one of them are kept under its id, and no other one gets them. */
+export const createRepositoryLogins = (before: Variables) => {
+  const named = (id: string): string => `${id} `
+  const kept: Record<string, string> = { ...before }
+  return {
+    keep: (id: string, login: Variables): void => {
+      for (const [name, value] of Object.entries(login)) kept[named(id) + name] = value
+      handOverLogin(kept)
+    },
+    of: (id: string): Variables =>
+      Object.fromEntries(
+        Object.entries(kept).flatMap(([key, value]) =>
+          key.startsWith(named(id)) ? [[key.slice(named(id).length), value]] : [],
+        ),
+      ),
+  }
+}
+
 export interface LoginKeeper {
   /** Extra arguments for the next engine. */
   args: () => string[]

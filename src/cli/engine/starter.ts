@@ -51,6 +51,10 @@ const recordsIn = (stateDir: string): string[] =>
 
 export const hasStarter = (stateDir: string): boolean => recordsIn(stateDir).length > 0
 
+/** Whether a process is there that starts an engine, or starts it again after a crash. */
+export const isStarting = (stateDir: string): boolean =>
+  recordsIn(stateDir).some((path) => starterIn(path) !== undefined)
+
 /** Asks all starters of this state folder to stop; those that are alive, so that the caller can wait for their end. */
 export const stopStarters = (stateDir: string): ProcessIdentity[] =>
   recordsIn(stateDir).flatMap((path) => {

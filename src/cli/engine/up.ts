@@ -11,7 +11,7 @@ import { giveUpReserve, isDiskFull } from '../../platform/disk-reserve.ts'
 import { hadStore } from '../../store/store-markers.ts'
 import { repositoryName } from '../../workspace/remote.ts'
 import type { Client } from './client.ts'
-import { engineIdentity, findEngine } from './connect.ts'
+import { engineIdentity, findEngine, isShared } from './connect.ts'
 import { tellOfLeftBranches } from './goal-branches.ts'
 import { makeRoot, homeOf, requireRoot, type Home } from './home.ts'
 import { keepLogins } from './kept-login.ts'
@@ -34,10 +34,10 @@ interface Ending {
 /** Memory for young objects, in MB. An engine mostly waits, and with the default size it keeps 30 MB of garbage. */
 const youngMb = 4
 
-const startChild = (io: Io, root: string, args: string[]): ChildProcess => {
+const startChild = (io: Io, cwd: string, args: string[]): ChildProcess => {
   const [program = '', ...first] = io.self
   return spawn(program, [`--max-semi-space-size=${youngMb}`, ...first, 'engine', ...args], {
-    cwd: root,
+    cwd,
     env: io.environment,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
@@ -49,15 +49,27 @@ const endOf = (child: ChildProcess): Promise<Ending> =>
     child.once('error', () => resolve({ code: exitCodes.unavailable, signal: null }))
   })
 
+/** What an engine is started for: one repository, or all of them. */
+export interface Subject {
+  /** For messages. */
+  name: string
+  stateDir: string
+  cwd: string
+  /** Throws if there is nothing any more to work for. */
+  requireHere: () => void
+  find: () => Promise<Client | undefined>
+  /** Tells what a person has to know of an engine that has just become ready. */
+  greet: (client: Client) => Promise<void>
+}
+
 type Readiness = { by: 'child'; client: Client } | { by: 'other' } | undefined
 
 /** Waits until an engine answers: the child, or one that another process started meanwhile, as after a crash. */
-const waitReady = async (io: Io, child: ChildProcess): Promise<Readiness> => {
-  const home = await homeOf(io)
+const waitReady = async ({ find, stateDir }: Subject, child: ChildProcess): Promise<Readiness> => {
   const deadline = performance.now() + readyDeadlineMs
   while (performance.now() < deadline && child.exitCode === null && child.signalCode === null) {
-    const client = await findEngine(home)
-    const pid = client === undefined ? undefined : engineIdentity(home.stateDir)?.pid
+    const client = await find()
+    const pid = client === undefined ? undefined : engineIdentity(stateDir)?.pid
     if (client !== undefined && pid === child.pid) return { by: 'child', client }
     if (pid !== undefined) return { by: 'other' }
     await delay(50)
@@ -65,13 +77,15 @@ const waitReady = async (io: Io, child: ChildProcess): Promise<Readiness> => {
   return undefined
 }
 
-const otherRuns = (home: Home): AppError =>
+const otherRuns = ({ name, stateDir }: Subject): AppError =>
   new AppError(
     'ENGINE_RUNNING',
-    `an engine is already running for ${repositoryName(home.repository)}; use it ("unstuck status"), or stop it with "unstuck stop"`,
+    isShared(stateDir)
+      ? `the engine of all repositories serves ${name}; use it ("unstuck status"), or have it leave this one with "unstuck stop"`
+      : `an engine is already running for ${name}; use it ("unstuck status"), or stop it with "unstuck stop"`,
   )
 
-const showLogin = async (io: Io, client: Client): Promise<void> => {
+export const showLogin = async (io: Io, client: Client): Promise<void> => {
   try {
     const { url } = await client.post<LoginUrl>('/login-codes')
     printLine(io, `Open the dashboard (the address works once, within ten minutes): ${url}`)
@@ -113,42 +127,34 @@ export const upCommand = async (io: Io, options: UpOptions, limits = silenceLimi
   return superviseEngine(io, options, argsOf(options), limits)
 }
 
-const reportReady = async (io: Io, supervised: Supervised, client: Client): Promise<void> => {
-  const { home, options, child, isFirst } = supervised
-  printLine(
-    io,
-    `The engine for ${repositoryName(home.repository)} is ready (pid ${child.pid}). Log: ${join(home.stateDir, 'engine.log')}`,
-  )
-  if (isFirst) await tellOfLeftBranches(io, client, home)
-  // An engine that another command started writes to a log file, which must not contain a login.
-  if (options.idleExit === undefined) await showLogin(io, client)
-}
-
 interface Supervised {
-  home: Home
-  options: UpOptions
+  subject: Subject
   child: ChildProcess
   limits: SilenceLimits
   /** Aborts when a signal or `stop` ends this process. */
   signal: AbortSignal
-  /** The state folder had no store. */
-  isFirst: boolean
+}
+
+const reportReady = async (io: Io, { subject, child }: Supervised, client: Client): Promise<void> => {
+  const { name, stateDir, greet } = subject
+  printLine(io, `The engine for ${name} is ready (pid ${child.pid}). Log: ${join(stateDir, 'engine.log')}`)
+  await greet(client)
 }
 
 /** Runs the engine process once. A signal to this process shuts the engine down. */
 const superviseOnce = async (io: Io, supervised: Supervised): Promise<Ending> => {
-  const { child, limits, signal } = supervised
+  const { subject, child, limits, signal } = supervised
   const stop = (): void => void child.kill('SIGTERM')
   signal.addEventListener('abort', stop, { once: true })
   const ended = endOf(child)
   const silent = killWhenSilent(child, limits)
-  const ready = await waitReady(io, child)
+  const ready = await waitReady(subject, child)
   if (ready?.by === 'child') await reportReady(io, supervised, ready.client)
   // It waits for the store, and would take over from the other one as soon as a person stops that.
   if (ready?.by === 'other') stop()
   const ending = await ended
   signal.removeEventListener('abort', stop)
-  if (ready?.by === 'other') throw otherRuns(supervised.home)
+  if (ready?.by === 'other') throw otherRuns(subject)
   return { ...ending, silentMs: silent() }
 }
 
@@ -158,7 +164,7 @@ const howEnded = ({ code, signal, silentMs }: Ending): string => {
 }
 
 /** Counts the crashes within the window and reports this one; false if there were too many. */
-const mayRestart = (io: Io, { stateDir }: Home, crashes: number[], ending: Ending): boolean => {
+const mayRestart = (io: Io, { stateDir }: Subject, crashes: number[], ending: Ending): boolean => {
   const now = performance.now()
   crashes.push(now)
   while ((crashes[0] ?? now) < now - restartWindowMs) crashes.shift()
@@ -175,7 +181,7 @@ const mayRestart = (io: Io, { stateDir }: Home, crashes: number[], ending: Endin
 const roomEveryMs = 2_000
 
 /** Where the engine ended on a full disk, waits for room instead of using up the restarts. False = the disk is not the reason. */
-const waitForRoom = async (io: Io, { home: { stateDir }, signal }: Restarted, ending: Ending): Promise<boolean> => {
+const waitForRoom = async (io: Io, { subject: { stateDir }, signal }: Restarted, ending: Ending): Promise<boolean> => {
   const home = dirname(stateDir)
   if (!isDiskFull(home)) return false
   io.error(
@@ -190,34 +196,67 @@ type Restarted = Omit<Supervised, 'child'>
 
 /** Returns the exit status once the engine ended for good. */
 const superviseRestarts = async (io: Io, args: string[], restarted: Restarted): Promise<number> => {
-  const { home, signal } = restarted
+  const { subject, signal } = restarted
   const crashes: number[] = []
   const logins = keepLogins()
   while (!signal.aborted) {
-    const child = startChild(io, home.repository.root, [...args, ...logins.args()])
+    const child = startChild(io, subject.cwd, [...args, ...logins.args()])
     logins.follow(child)
     const ending = await superviseOnce(io, { ...restarted, child })
     if (signal.aborted) return exitCodes.ok
-    requireRoot(home)
+    subject.requireHere()
     if (ending.code === 0) return exitCodes.ok
     if (ending.code !== null && permanent.has(ending.code)) return ending.code
     if (await waitForRoom(io, restarted, ending)) continue
-    if (!mayRestart(io, home, crashes, ending)) return exitCodes.failed
+    if (!mayRestart(io, subject, crashes, ending)) return exitCodes.failed
   }
   return exitCodes.ok
 }
 
+const repositorySubject = (io: Io, home: Home, options: UpOptions): Subject => {
+  // The state folder had no store.
+  let isFirst = !hadStore(home.stateDir)
+  return {
+    name: repositoryName(home.repository),
+    stateDir: home.stateDir,
+    cwd: home.repository.root,
+    requireHere: () => requireRoot(home),
+    find: () => findEngine(home),
+    greet: async (client) => {
+      if (isFirst) await tellOfLeftBranches(io, client, home)
+      isFirst = false
+      // An engine that another command started writes to a log file, which must not contain a login.
+      if (options.idleExit === undefined) await showLogin(io, client)
+    },
+  }
+}
+
 const superviseEngine = async (io: Io, options: UpOptions, args: string[], limits: SilenceLimits): Promise<number> => {
   const home = await homeOf(io)
-  await refuseRuns(io, 'unstuck up', async () => findEngine(home))
-  if ((await findEngine(home)) !== undefined) throw otherRuns(home)
-  await requireRoom(home.stateDir)
-  openStateDir(home.stateDir)
-  const isFirst = !hadStore(home.stateDir)
-  makeRoot(home)
-  const starter = recordStarter(home.stateDir, io.signal)
+  return keepRunning(io, repositorySubject(io, home, options), { args, limits, prepare: () => makeRoot(home) })
+}
+
+export interface Supervision {
+  args: string[]
+  limits: SilenceLimits
+  /** What is done once it is known that no engine is running. */
+  prepare: () => void
+}
+
+export const keepRunning = async (
+  io: Io,
+  subject: Subject,
+  { args, limits, prepare }: Supervision,
+): Promise<number> => {
+  const { stateDir, find } = subject
+  await refuseRuns(io, 'unstuck up', find)
+  if ((await find()) !== undefined) throw otherRuns(subject)
+  await requireRoom(stateDir)
+  openStateDir(stateDir)
+  prepare()
+  const starter = recordStarter(stateDir, io.signal)
   try {
-    return await superviseRestarts(io, args, { home, options, limits, isFirst, signal: starter.signal })
+    return await superviseRestarts(io, args, { subject, limits, signal: starter.signal })
   } finally {
     starter.end()
   }

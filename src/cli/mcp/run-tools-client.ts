@@ -6,6 +6,7 @@ import type { AgentQuestionView } from '../../api/contract.ts'
 import { AppError } from '../../errors.ts'
 import { proposalSchema } from '../../recovery/proposal/proposal.ts'
 import { createClient, type Client } from '../engine/client.ts'
+import { sendTo } from '../engine/send-over-socket.ts'
 import { hints, toolSchema, type McpTool } from './tool.ts'
 
 interface RunAccess {
@@ -30,7 +31,7 @@ const runIn = (token: string): string => token.split('.')[1] ?? ''
 
 const clientOf = ({ token, engineFile }: RunAccess): Client =>
   createClient(addressIn(engineFile), token, (url, init) =>
-    fetch(url, { ...init, signal: AbortSignal.timeout(requestMs) }),
+    sendTo(undefined)(url, { ...init, signal: AbortSignal.timeout(requestMs) }),
   )
 
 const progressInput = z.strictObject({

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import type { StatusView } from '../../api/contract.ts'
 import { forgetRepository } from '../../api/known-repository.ts'
+import { listedRepositories, placeName, type Listed } from '../../api/listed-repository.ts'
 import { checkStateDir } from '../../api/state-dir.ts'
 import { goalEnded } from '../../domain/goal.ts'
 import { AppError, exitCodes } from '../../errors.ts'
@@ -10,7 +11,7 @@ import { printJson, printLine, type Io } from '../io.ts'
 import { refuseRuns } from '../person-here.ts'
 import { createPaint, safe, type Paint } from '../render.ts'
 import { countText } from '../times.ts'
-import { knownRepositories, placeName, readEach, type Reading } from './read-each.ts'
+import { readEach, type Reading } from './read-each.ts'
 import { nothingYet, problemLine } from './show-all.ts'
 
 interface Counts {
@@ -43,11 +44,9 @@ const list = async (io: Io, json: boolean): Promise<number> => {
   return exitCodes.ok
 }
 
-type Known = ReturnType<typeof knownRepositories>[number]
-
 /** By its id, its folder or URL, or the name at the start of its id. */
-const chosen = (io: Io, name: string): Known => {
-  const all = knownRepositories(io)
+const chosen = (io: Io, name: string): Listed => {
+  const all = listedRepositories(io.environment)
   const path = resolve(io.cwd, name)
   const exact = all.find((known) => known.id === name || placeName(known) === name || placeName(known) === path)
   const found = exact === undefined ? all.filter(({ id }) => id.slice(0, -13) === name) : [exact]

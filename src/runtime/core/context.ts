@@ -140,6 +140,19 @@ export interface Context {
   runTools?: RunToolAccess
   /** Absent = processes and resources of the machine cannot be inspected. */
   machine?: MachineView
+  /** Absent = no other engine shares this process. */
+  turns?: ClaimTurn
+}
+
+/** The place of one engine among those that share its process: see claim-turns.ts. */
+export interface ClaimTurn {
+  join(engine: { working: () => number; limit: () => number; wake: () => void }): void
+  /** Undefined = it may claim one task now, and calls `done` afterwards; else why it waits. Only for an engine with a task that is ready. */
+  ask(): string | undefined
+  /** A claim, or a run, has ended. */
+  done(): void
+  /** It has nothing to claim. */
+  withdraw(): void
 }
 
 export interface AnswerLink {

@@ -46,10 +46,14 @@ export const createExecutors = (context: Context) => {
       // A later run of the same task may already be registered, if this executor gave up its lease.
       if (working.get(runContext.task.id)?.session === runContext) working.delete(runContext.task.id)
       context.wake()
+      context.turns?.done()
       void releaseRun(context, runContext.run.id)
     })
     working.set(runContext.task.id, { session: runContext, done })
   }
+  context.turns?.join({
+    ...{ working: () => working.size, limit: () => context.config().maxParallel, wake: context.wake },
+  })
   return Object.assign(state, { working, unsure, start })
 }
 export type Executors = ReturnType<typeof createExecutors>
@@ -82,10 +86,19 @@ const claimFor = async (
   return claim
 }
 
+/** What this machine lacks for one more agent, or which others it has to let go first; null = nothing. */
+const shortageNow = async (context: Context): Promise<string | null> => {
+  const machine = context.machine?.now(context.stateDir)
+  const shortage = machine === undefined ? undefined : shortageOf(machine, context.config().admission)
+  if (context.turns === undefined || shortage !== undefined) return shortage ?? null
+  if (await isTaskReady(context.db)) return context.turns.ask() ?? null
+  context.turns.withdraw()
+  return null
+}
+
 /** Measures the machine. A shortage is recorded once when it begins and once when it ends. True = a task may be claimed. */
 const admit = async (context: Context, executors: Executors, engineId: string): Promise<boolean> => {
-  const machine = context.machine?.now(context.stateDir)
-  const waiting = machine === undefined ? null : (shortageOf(machine, context.config().admission) ?? null)
+  const waiting = await shortageNow(context)
   if (waiting === executors.waiting) return waiting === null
   const [before, after] = [shortageKind(executors.waiting), shortageKind(waiting)]
   executors.waiting = waiting
@@ -103,6 +116,26 @@ const launchableNow = async (context: Context, harnesses: string[]): Promise<str
     ? freeHarnesses(context, harnesses)
     : []
 
+/** False = nothing was claimed. */
+const claimNext = async (
+  context: Context,
+  executors: Executors,
+  { agentId, engineId, harnesses }: { agentId: string; engineId: string; harnesses: string[] },
+): Promise<boolean> => {
+  try {
+    if (!(await admit(context, executors, engineId)) || !(await isTaskReady(context.db))) return false
+    const free = await launchableNow(context, harnesses)
+    const launchable = { harnesses: free, standIns: standInsFor(context, harnesses, free) }
+    const claim = await claimFor(context, executors, agentId, launchable)
+    if (claim === undefined) return false
+    context.at('claimed')
+    await startUnsure(context, executors)
+    return true
+  } finally {
+    context.turns?.done()
+  }
+}
+
 /** Claims for every idle agent while tasks are free and the machine has room. */
 export const dispatch = async (context: Context, executors: Executors, engineId: string): Promise<void> => {
   await startUnsure(context, executors)
@@ -116,12 +149,6 @@ export const dispatch = async (context: Context, executors: Executors, engineId:
   }
   for (const agentId of agents) {
     if (executors.draining || context.stopping.aborted) return
-    if (!(await admit(context, executors, engineId)) || !(await isTaskReady(context.db))) return
-    const free = await launchableNow(context, harnesses)
-    const launchable = { harnesses: free, standIns: standInsFor(context, harnesses, free) }
-    const claim = await claimFor(context, executors, agentId, launchable)
-    if (claim === undefined) return
-    context.at('claimed')
-    await startUnsure(context, executors)
+    if (!(await claimNext(context, executors, { agentId, engineId, harnesses }))) return
   }
 }
