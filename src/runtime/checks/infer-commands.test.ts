@@ -48,6 +48,7 @@ it.each<[string, RepositoryFacts, string[]]>([
   ['phpunit', { files: ['composer.json', 'phpunit.xml.dist'] }, ['vendor/bin/phpunit']],
   ['deno and swift', { files: ['deno.json', 'Package.swift'] }, ['deno test', 'swift test']],
   ['make', { makefile: '.PHONY: test\nall: x\ntest: all\n\t./run\n', files: ['Makefile'] }, ['make test']],
+  ['make check', { makefile: '.PHONY: check\ncheck:\n\t./run\n', files: ['Makefile'] }, ['make check']],
   ['make without the target', { makefile: '.PHONY: test\ntest := 1\ntests:\n\tx\n', files: ['Makefile'] }, []],
   [
     'make beside another stack',

@@ -88,9 +88,12 @@ const pythonCommands = (
   return [manager === undefined ? 'python3 -m pytest' : `${manager} run pytest`]
 }
 
-/** Whether there is a rule for `test`; a variable (`test := x`) and a mention in `.PHONY` are none. */
-const hasTestTarget = (makefile: string): boolean =>
-  /^(?:[^\s:#=]+[ \t]+)*test(?:[ \t]+[^\s:#=]+)*[ \t]*::?(?!=)/m.test(makefile)
+/** The rule that runs the tests, as GNU projects call it too; a variable (`test := x`) and a mention in `.PHONY` are none. */
+const testTarget = (makefile: string): string | undefined =>
+  [
+    { name: 'test', rule: /^(?:[^\s:#=]+[ \t]+)*test(?:[ \t]+[^\s:#=]+)*[ \t]*::?(?!=)/m },
+    { name: 'check', rule: /^(?:[^\s:#=]+[ \t]+)*check(?:[ \t]+[^\s:#=]+)*[ \t]*::?(?!=)/m },
+  ].find(({ rule }) => rule.test(makefile))?.name
 
 /** A file of the top folder that declares the stack, and its test command; `wrapper` is the project's own copy of the tool. */
 const declared: readonly { file: RegExp; command: string; wrapper?: [file: string, command: string]; also?: RegExp }[] =
@@ -127,6 +130,7 @@ export const inferCommands = (facts: RepositoryFacts): string[] => {
   const files = new Set(facts.files)
   const found = [...packageCommands(facts, files), ...declaredCommands(files), ...pythonCommands(facts, files)]
   // A Makefile next to another stack usually calls the tests of that stack, which would then run twice.
-  if (found.length === 0 && hasTestTarget(facts.makefile ?? '')) found.push('make test')
+  const target = testTarget(facts.makefile ?? '')
+  if (found.length === 0 && target !== undefined) found.push(`make ${target}`)
   return startable(found, facts.hasProgram ?? hasAll).slice(0, maxCommands)
 }
