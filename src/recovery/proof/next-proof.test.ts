@@ -17,6 +17,8 @@ const facts = (part: Partial<ProofFacts> = {}): ProofFacts => ({
   changedTests: ['test/a.test.js'],
   named: new Set<string>(),
   work: { count: { ran: 3, skipped: 0 } },
+  expectations: 'none',
+  onlyRenames: false,
   results: {},
   ...part,
 })
@@ -108,6 +110,20 @@ test('expectations that the task asks to change are allowed', () => {
   expect(decide(named, results)).toMatchObject({ kind: 'proved' })
 })
 
+test('a task that names a failing test does not ask for another test', () => {
+  const named = facts({ named: new Set(['test/a.test.js']) })
+  const both = { 'old instruments': red('greets'), base: red('greets') }
+  expect(decide(named, both)).toMatchObject({ kind: 'expectations changed', tests: ['greets'] })
+  const gone = { 'old instruments': { ...red('file'), nameGone: true }, base: red('greets'), 'old subject': green }
+  expect(decide(named, gone)).toMatchObject({ kind: 'expectations changed' })
+})
+
+test('tests in which only names changed that are gone expect the same', () => {
+  const results = { 'old instruments': { ...red('greets'), nameGone: true }, base: green, 'old subject': red('greets') }
+  expect(decide(facts({ onlyRenames: true }), results)).toMatchObject({ kind: 'proved' })
+  expect(decide(facts(), results)).toMatchObject({ kind: 'expectations changed' })
+})
+
 test('a red base that only instruments turned green is their work, and allowed where the task names them', () => {
   expect(decide(instrumentsOnly, { base: red('adds') })).toMatchObject({ kind: 'own changes', files: ['package.json'] })
   const named = { ...instrumentsOnly, named: new Set(['package.json']) }
@@ -138,4 +154,30 @@ test('fewer tests than under the instruments of the base are no proof', () => {
 test('a check that could not run is no evidence either way', () => {
   expect(decide(facts(), { 'old instruments': unknown })).toMatchObject({ kind: 'unproven', fact: 'no disk' })
   expect(decide(facts({ split: { subject: [], instruments: [] } }), {})).toMatchObject({ kind: 'unproven', ran: [] })
+})
+
+test('work whose tests pass whatever they expect proves nothing', () => {
+  const changed: ProofFacts = { ...subjectOnly, expectations: 'some' }
+  const done = { broken: red('adds'), base: green }
+  expect(decide(changed, { ...done, 'other expectations': red('adds') })).toMatchObject({
+    kind: 'proved',
+    ran: ['broken', 'other expectations'],
+  })
+  const disarmed = { ...done, 'other expectations': green }
+  expect(decide(changed, { ...disarmed, 'base, other expectations': red('adds') })).toMatchObject({
+    kind: 'own changes',
+    files: ['src/a.js'],
+  })
+  expect(decide(changed, { ...disarmed, 'base, other expectations': green })).toMatchObject({ kind: 'proved' })
+})
+
+test('a base that fails hides what its failing tests notice, unless a value was changed that something is compared with', () => {
+  const results = {
+    ...{ broken: red('adds'), base: red('adds'), 'other expectations': green },
+    'base, other expectations': red('adds'),
+  }
+  expect(decide({ ...subjectOnly, expectations: 'some' }, results)).toMatchObject({ kind: 'proved' })
+  expect(decide({ ...subjectOnly, expectations: 'exact' }, results)).toMatchObject({ kind: 'own changes' })
+  const more = { ...results, 'base, other expectations': red('adds', 'subtracts') }
+  expect(decide({ ...subjectOnly, expectations: 'some' }, more)).toMatchObject({ kind: 'own changes' })
 })

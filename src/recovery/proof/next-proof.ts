@@ -20,6 +20,9 @@ export type Counterfactual =
   /** S0, I1 and S0, I0, with the sources of the product broken. */
   | 'broken product'
   | 'broken product, old instruments'
+  /** S1, I1 and S0, I0, with tests that expect something else. */
+  | 'other expectations'
+  | 'base, other expectations'
 
 /** How the checks ended on such a tree. `unknown` excuses and proves nothing. */
 export interface CounterfactualResult {
@@ -47,9 +50,13 @@ export interface ProofFacts {
   hasProduct: boolean
   /** Instruments that hold tests and that the base has. */
   changedTests: readonly string[]
+  /** Those differ from the base only in names that are gone, so that they expect the same. */
+  onlyRenames: boolean
   /** Instruments that the task names. */
   named: ReadonlySet<string>
   work: { count?: TestCount }
+  /** Whether the tests can be made to expect something else, and whether it is a value that something is compared with. */
+  expectations: 'none' | 'some' | 'exact'
   results: Partial<Record<Counterfactual, CounterfactualResult>>
 }
 
@@ -72,10 +79,20 @@ const unproven = (why: string): ProofStep => ({ proof: { kind: 'unproven', fact:
 const noticed = ({ command = 'a check' }: CounterfactualResult): ProofStep =>
   proved(`breaking it is noticed by ${command}`)
 
+const otherTests = (tests: readonly string[], files: readonly string[], fact: string): ProofStep => ({
+  proof: { kind: 'expectations changed', fact, tests: tests.length > 0 ? [...tests] : [...files], files: [...files] },
+})
+
 /** The checks pass because of the instruments that the task does not name. */
-const ownChanges = ({ split, named }: ProofFacts, { failing, named: areTests }: CounterfactualResult): ProofStep => {
+const ownChanges = (
+  { split, named, changedTests }: ProofFacts,
+  { failing, named: areTests }: CounterfactualResult,
+): ProofStep => {
   const files = split.instruments.filter((path) => !named.has(path))
   const tests = areTests ? failing : []
+  // "test/a.js fails, repair it" names a test as well, and does not ask for another test.
+  if (files.length === 0 && changedTests.length > 0)
+    return otherTests(tests, changedTests, 'the task names these tests')
   if (files.length === 0) return proved('the task asks for the changes of the checks that make them pass', tests)
   const what = areTests
     ? `without them ${failing.length === 1 ? 'a test fails' : `${failing.length} tests fail`}`
@@ -174,11 +191,11 @@ const oldInstrumentsFail = (facts: ProofFacts, failed: CounterfactualResult): Pr
     if (facts.changedTests.length === 0 || skips) return ownChanges(facts, failed)
     return need(facts, 'old subject', (result) => {
       if (result.state !== 'red' && failed.nameGone !== true) return ownChanges(facts, failed)
-      const tests = failed.named ? failed.failing : facts.changedTests
       const fact = result.state === 'red' ? testsText(result) : 'the name that they used is gone'
-      // A task that names the tests has allowed it.
-      if (facts.changedTests.every((path) => facts.named.has(path))) return proved(fact)
-      return { proof: { kind: 'expectations changed', fact, tests: [...tests], files: [...facts.changedTests] } }
+      // A task that names the tests has allowed it, unless it names them because they fail.
+      const isAsked = facts.changedTests.every((path) => facts.named.has(path))
+      if (base.state === 'green' && (isAsked || (facts.onlyRenames && failed.nameGone === true))) return proved(fact)
+      return otherTests(failed.named ? failed.failing : [], facts.changedTests, fact)
     })
   })
 
@@ -207,9 +224,32 @@ const hiddenFailures = (facts: ProofFacts, failed: number, otherwise: () => Proo
     return { proof: { kind: 'own changes', fact, tests: [], files: [...subject, ...instruments] } }
   })
 
+/** Whether the base's tests notice other expectations, as far as the base can tell: its own failures hide those of the same tests. */
+const noticesExpectations = (base: CounterfactualResult, other: CounterfactualResult, exact: boolean): boolean => {
+  if (other.state !== 'red') return false
+  if (base.state === 'green') return true
+  return exact || (base.named && other.named && other.failing.some((name) => !base.failing.includes(name)))
+}
+
+/** Work whose tests pass whatever they expect has proved nothing: it runs in their process, and may have disarmed them. */
+const whileExpecting = (facts: ProofFacts, proof: ProofStep): ProofStep => {
+  const { subject } = facts.split
+  const { 'other expectations': now, base, 'base, other expectations': before } = facts.results
+  if (!('proof' in proof) || proof.proof.kind !== 'proved') return proof
+  if (subject.length === 0 || facts.expectations === 'none') return proof
+  if (now === undefined) return { run: 'other expectations' }
+  if (now.state !== 'green') return proof
+  if (base === undefined) return { run: 'base' }
+  if (before === undefined) return { run: 'base, other expectations' }
+  if (!noticesExpectations(base, before, facts.expectations === 'exact')) return proof
+  const fact = 'with them the tests pass whatever they expect'
+  return { proof: { kind: 'own changes', fact, tests: [], files: [...subject] } }
+}
+
 export const nextProof = (facts: ProofFacts): ProofStep => {
   const { subject, instruments } = facts.split
   if (subject.length === 0 && instruments.length === 0) return unproven('it changes only documentation')
   const failed = facts.work.count?.failed ?? 0
-  return failed > 0 ? hiddenFailures(facts, failed, () => proofOfChange(facts)) : proofOfChange(facts)
+  const proof = (): ProofStep => proofOfChange(facts)
+  return whileExpecting(facts, failed > 0 ? hiddenFailures(facts, failed, proof) : proof())
 }

@@ -5,6 +5,7 @@ import { failingNames } from '../../recovery/failing-set.ts'
 import { cachedResult } from '../checks/check-cache.ts'
 import { isNamedByTask } from '../../recovery/named-by-task.ts'
 import { brokenText } from '../../recovery/proof/break-source.ts'
+import { otherExpectations, testsAbout } from '../../recovery/proof/other-expectations.ts'
 import { changedDependenciesOnly, listsDependencies } from '../../recovery/proof/manifests.ts'
 import {
   nextProof,
@@ -12,6 +13,7 @@ import {
   type CounterfactualResult,
   type ProofFacts,
 } from '../../recovery/proof/next-proof.ts'
+import { onlyRenames, type ChangedFile } from '../../recovery/proof/renamed-only.ts'
 import { filesRunByChecks } from '../../recovery/proof/run-files.ts'
 import { holdsTests, productSources, splitChange, type SplitRequest } from '../../recovery/proof/split.ts'
 import { totalCount } from '../../recovery/proof/test-count.ts'
@@ -52,6 +54,29 @@ const splitOf = async (
   }
 }
 
+/** The tests of a tree, as they are when they expect something else. */
+const alteredTests = async (runContext: RunContext, treeish: string, subject: readonly string[]) => {
+  const { git } = runContext.context.ports
+  const paths = (await git.filesOf(runContext.context.shadow, treeish)).filter(holdsTests).slice(0, mostBroken)
+  const read = readerOf(runContext, treeish)
+  const tests = await Promise.all(paths.map(async (path) => ({ path, text: (await read(path)) ?? '' })))
+  return testsAbout(subject, tests).flatMap(({ path, text }) => {
+    const altered = otherExpectations(path, text)
+    return altered === undefined ? [] : [{ path, ...altered }]
+  })
+}
+
+const changedFiles = (runContext: RunContext, found: ChangeList, paths: readonly string[]): Promise<ChangedFile[]> =>
+  Promise.all(
+    paths.map(async (path) => {
+      const [before, after] = [
+        await readerOf(runContext, found.base)(path),
+        await readerOf(runContext, found.tree)(path),
+      ]
+      return { path, ...(before === undefined ? {} : { before }), ...(after === undefined ? {} : { after }) }
+    }),
+  )
+
 /** The facts that need no run. */
 const factsOf = async (runContext: RunContext, found: ChangeList, report: JudgedReport) => {
   const results = provingChecks(report.results)
@@ -66,6 +91,7 @@ const factsOf = async (runContext: RunContext, found: ChangeList, report: Judged
     (path) => !['deleted', 'link'].includes(kinds.get(path) ?? '') && brokenText(path, 'x\n') !== undefined,
   )
   const product = productSources(request).slice(0, mostBroken)
+  const altered = await alteredTests(runContext, found.tree, split.subject)
   const count = totalCount(results)
   const facts: Omit<ProofFacts, 'results'> = {
     split,
@@ -74,10 +100,17 @@ const factsOf = async (runContext: RunContext, found: ChangeList, report: Judged
     changedTests: split.instruments.filter(
       (path) => kinds.get(path) !== 'added' && (holdsTests(path) || request.run.has(path)),
     ),
+    onlyRenames: onlyRenames(
+      await changedFiles(runContext, found, split.instruments),
+      await changedFiles(runContext, found, split.subject),
+    ),
     named: new Set(split.instruments.filter((path) => isNamedByTask(runContext.task, path))),
     work: count === undefined ? {} : { count },
+    expectations: altered.some(({ exact }) => exact) ? 'exact' : altered.length > 0 ? 'some' : 'none',
   }
-  return { facts, work: { found, split, results, breakable, product } }
+  const rewrite = async (treeish: string): Promise<Map<string, string>> =>
+    new Map((await alteredTests(runContext, treeish, split.subject)).map(({ path, text }) => [path, text]))
+  return { facts, work: { found, split, results, breakable, product, rewrite } }
 }
 
 /** How a check failed on the base commit in an earlier run, as a proof of its own if it fails so again. */
