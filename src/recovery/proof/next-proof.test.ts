@@ -171,13 +171,16 @@ test('work whose tests pass whatever they expect proves nothing', () => {
   expect(decide(changed, { ...disarmed, 'base, other expectations': green })).toMatchObject({ kind: 'proved' })
 })
 
-test('a base that fails hides what its failing tests notice, unless a value was changed that something is compared with', () => {
+test('a base that fails hides what its failing tests notice, unless the check runs tests that compare something with a changed value', () => {
   const results = {
     ...{ broken: red('adds'), base: red('adds'), 'other expectations': green },
     'base, other expectations': red('adds'),
   }
+  const exact: ProofFacts = { ...subjectOnly, expectations: 'exact' }
   expect(decide({ ...subjectOnly, expectations: 'some' }, results)).toMatchObject({ kind: 'proved' })
-  expect(decide({ ...subjectOnly, expectations: 'exact' }, results)).toMatchObject({ kind: 'own changes' })
+  expect(decide(exact, { ...results, 'broken tests': red('file') })).toMatchObject({ kind: 'own changes' })
+  // A check of types, or of other tests, reads none of these values.
+  expect(decide(exact, { ...results, 'broken tests': green })).toMatchObject({ kind: 'proved' })
   const more = { ...results, 'base, other expectations': red('adds', 'subtracts') }
   expect(decide({ ...subjectOnly, expectations: 'some' }, more)).toMatchObject({ kind: 'own changes' })
 })

@@ -23,6 +23,8 @@ export type Counterfactual =
   /** S1, I1 and S0, I0, with tests that expect something else. */
   | 'other expectations'
   | 'base, other expectations'
+  /** S1, I1, with tests that fail when they are loaded: those in which a value was changed that something is compared with. */
+  | 'broken tests'
 
 /** How the checks ended on such a tree. `unknown` excuses and proves nothing. */
 export interface CounterfactualResult {
@@ -224,11 +226,11 @@ const hiddenFailures = (facts: ProofFacts, failed: number, otherwise: () => Proo
     return { proof: { kind: 'own changes', fact, tests: [], files: [...subject, ...instruments] } }
   })
 
-/** Whether the base's tests notice other expectations, as far as the base can tell: its own failures hide those of the same tests. */
-const noticesExpectations = (base: CounterfactualResult, other: CounterfactualResult, exact: boolean): boolean => {
+/** The base's tests notice other expectations: all of them, or more than failed there before. */
+const noticesExpectations = (base: CounterfactualResult, other: CounterfactualResult): boolean => {
   if (other.state !== 'red') return false
   if (base.state === 'green') return true
-  return exact || (base.named && other.named && other.failing.some((name) => !base.failing.includes(name)))
+  return base.named && other.named && other.failing.some((name) => !base.failing.includes(name))
 }
 
 /** Work whose tests pass whatever they expect has proved nothing: it runs in their process, and may have disarmed them. */
@@ -241,9 +243,12 @@ const whileExpecting = (facts: ProofFacts, proof: ProofStep): ProofStep => {
   if (now.state !== 'green') return proof
   if (base === undefined) return { run: 'base' }
   if (before === undefined) return { run: 'base, other expectations' }
-  if (!noticesExpectations(base, before, facts.expectations === 'exact')) return proof
   const fact = 'with them the tests pass whatever they expect'
-  return { proof: { kind: 'own changes', fact, tests: [], files: [...subject] } }
+  const disarmed: ProofStep = { proof: { kind: 'own changes', fact, tests: [], files: [...subject] } }
+  if (noticesExpectations(base, before)) return disarmed
+  if (base.state === 'green' || facts.expectations !== 'exact') return proof
+  // Failures of the base hide those that the values would cause there. A check that runs these tests fails with such a value on honest work.
+  return need(facts, 'broken tests', (broken) => (broken.state === 'red' ? disarmed : proof))
 }
 
 export const nextProof = (facts: ProofFacts): ProofStep => {

@@ -7,6 +7,7 @@ import { AppError, messageOf } from '../../errors.ts'
 import { isEvidence, type CheckResult } from '../../domain/run.ts'
 import { brokenMessage, brokenText } from '../../recovery/proof/break-source.ts'
 import { confirmed, isCertain, type InstrumentText } from '../../recovery/proof/confirmed.ts'
+import type { Altered } from '../../recovery/proof/other-expectations.ts'
 import type { Counterfactual, CounterfactualResult } from '../../recovery/proof/next-proof.ts'
 import { totalCount } from '../../recovery/proof/test-count.ts'
 import type { Split } from '../../recovery/proof/split.ts'
@@ -26,7 +27,7 @@ export interface CounterfactualWork {
   breakable: readonly string[]
   product: readonly string[]
   /** The tests of a tree that can be made to expect something else, as they are then. */
-  rewrite: (treeish: string) => Promise<Map<string, string>>
+  otherTests: (treeish: string) => Promise<(Altered & { path: string })[]>
 }
 
 export interface Counterfactuals {
@@ -102,6 +103,7 @@ const treeOfCounterfactual = (
     case 'broken':
     case 'broken early':
     case 'other expectations':
+    case 'broken tests':
       return Promise.resolve(work.found.tree)
   }
 }
@@ -122,20 +124,31 @@ const switchTo = async ({ context, paths }: RunContext, tree: string): Promise<b
   return (await git.captureTree(context.shadow, request)).tree === tree
 }
 
+const filesToBreak = async (
+  { breakable, product, otherTests }: CounterfactualWork,
+  counterfactual: Counterfactual,
+  tree: string,
+): Promise<readonly string[]> => {
+  if (counterfactual === 'broken' || counterfactual === 'broken early') return breakable
+  if (counterfactual === 'broken tests')
+    return (await otherTests(tree)).flatMap(({ path, exact }) => (exact ? [path] : []))
+  return counterfactual.startsWith('broken product') ? product : []
+}
+
 /** Files with the text that they are to have, on this tree. */
 const changedFiles = async (
   { context }: RunContext,
-  { breakable, product, rewrite }: CounterfactualWork,
+  work: CounterfactualWork,
   counterfactual: Counterfactual,
   tree: string,
 ): Promise<Map<string, string>> => {
-  if (counterfactual.endsWith('other expectations')) return rewrite(tree)
-  const early = counterfactual === 'broken early'
-  const isProduct = counterfactual.startsWith('broken product')
+  if (counterfactual.endsWith('other expectations'))
+    return new Map((await work.otherTests(tree)).map(({ path, text }) => [path, text]))
+  const place = counterfactual === 'broken early' || counterfactual === 'broken tests' ? 'early' : 'late'
   const changed = new Map<string, string>()
-  for (const path of early || counterfactual === 'broken' ? breakable : isProduct ? product : []) {
+  for (const path of await filesToBreak(work, counterfactual, tree)) {
     const text = await context.ports.git.textAt(context.shadow, tree, path)
-    const broken = text === undefined ? undefined : brokenText(path, text, early ? 'early' : 'late')
+    const broken = text === undefined ? undefined : brokenText(path, text, place)
     if (broken !== undefined) changed.set(path, broken)
   }
   return changed
@@ -164,7 +177,7 @@ const instrumentTexts = (
   )
 }
 
-/** Whether another run could show nothing else that counts. Other expectations accuse by what passes, so their failure needs no second run. */
+/** Whether another run could show nothing else that counts. Work that fails with other expectations is not accused, so that needs no second run. */
 const isFinal = async (
   runContext: RunContext,
   work: CounterfactualWork,
@@ -172,7 +185,7 @@ const isFinal = async (
   result: CounterfactualResult,
 ): Promise<boolean> =>
   result.state !== 'red' ||
-  counterfactual.endsWith('other expectations') ||
+  counterfactual === 'other expectations' ||
   isCertain(result, await instrumentTexts(runContext, work, counterfactual))
 
 /** Where a failure is held against the work, one of the machine counts as well. */

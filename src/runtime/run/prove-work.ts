@@ -108,9 +108,8 @@ const factsOf = async (runContext: RunContext, found: ChangeList, report: Judged
     work: count === undefined ? {} : { count },
     expectations: altered.some(({ exact }) => exact) ? 'exact' : altered.length > 0 ? 'some' : 'none',
   }
-  const rewrite = async (treeish: string): Promise<Map<string, string>> =>
-    new Map((await alteredTests(runContext, treeish, split.subject)).map(({ path, text }) => [path, text]))
-  return { facts, work: { found, split, results, breakable, product, rewrite } }
+  const otherTests = (treeish: string) => alteredTests(runContext, treeish, split.subject)
+  return { facts, work: { found, split, results, breakable, product, otherTests } }
 }
 
 /** How a check failed on the base commit in an earlier run, as a proof of its own if it fails so again. */
