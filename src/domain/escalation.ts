@@ -19,6 +19,8 @@ export const escalationKinds = [
   'agent_question',
   // Something changed in the owner's checkout, and it is not known by whom. No task and no goal waits for its answer.
   'checkout_changed',
+  // The issue of a goal is not as it was when the goal began. The goal goes on.
+  'issue_changed',
 ] as const
 export type EscalationKind = (typeof escalationKinds)[number]
 
@@ -43,6 +45,7 @@ export const choiceKinds = [
   'take_over',
   'keep',
   'restore',
+  'restart',
   'approve',
   'reject',
   'ask_again',
@@ -86,6 +89,7 @@ type ChoiceData =
   | { kind: 'reply' }
   | { kind: 'take_over'; runId: string }
   | { kind: 'keep' }
+  | { kind: 'restart' }
   | { kind: 'restore'; place: CheckoutPlace; changes: CheckoutChange[] }
   | { kind: 'approve' }
   | { kind: 'reject' }
@@ -133,9 +137,13 @@ export interface Answered extends Escalation {
   line: string | null
 }
 
-/** Whether it is about its goal as a whole. The goal that a changed checkout is asked about only shows where it was seen. */
-export const isAboutGoal = ({ taskId, kind }: Pick<Escalation, 'taskId' | 'kind'>): boolean =>
-  taskId === null && kind !== 'checkout_changed'
+/** Whether no task and no goal waits for its answer. */
+export const isAside = ({ kind }: Pick<Escalation, 'kind'>): boolean =>
+  kind === 'checkout_changed' || kind === 'issue_changed'
+
+/** Whether its goal as a whole waits for its answer. */
+export const isAboutGoal = (question: Pick<Escalation, 'taskId' | 'kind'>): boolean =>
+  question.taskId === null && !isAside(question)
 
 /** Whether one of the choices is of this kind. */
 export const offersChoice = ({ choices }: Pick<Escalation, 'choices'>, kind: ChoiceKind): boolean =>
@@ -153,6 +161,7 @@ const topics: Record<EscalationKind, string> = {
   invalid_proposal: 'proposal is not valid',
   agent_question: 'question of the agent',
   checkout_changed: 'change in your checkout',
+  issue_changed: 'changed issue',
 }
 
 /** What a question is about, in a few words for people. Finished work is asked about with the kinds of failures. */
@@ -191,6 +200,7 @@ export const escalationFlow = {
     answered('take_over', 'resolved'),
     answered('keep', 'resolved'),
     answered('restore', 'resolved'),
+    answered('restart', 'resolved'),
     answered('approve_recovery', 'approved'),
     answered('approve_always', 'approved'),
     answered('edit_recovery', 'approved'),

@@ -47,6 +47,38 @@ export const recordComment = async (
   await db.query(sql`update forge_link set comment = ${comment}, comment_text = ${text} where goal_id = ${goalId}`)
 }
 
+export interface IssueLink {
+  goalId: string
+  issue: string
+  /** The change of the issue that a person was asked about last; null = it is as the goal began. */
+  issueSeen: string | null
+}
+
+/** Goals from issues that have not ended, or about whose issue a question may be open. */
+export const linksOfIssues = async (db: Queryable): Promise<IssueLink[]> =>
+  (
+    await db.query<object>(sql`select goal_id, issue, issue_seen from forge_link join goal on goal.id = goal_id
+      where issue is not null and not restart and (goal.ended_at is null or issue_seen is not null) order by issue`)
+  ).map((row) => fromRow<IssueLink>(row))
+
+export const recordIssueSeen = async (tx: Queryable, goalId: string, seen: string | null): Promise<void> => {
+  await tx.query(sql`update forge_link set issue_seen = ${seen} where goal_id = ${goalId}`)
+}
+
+/** The goal is cancelled, and its issue becomes another one. */
+export const orderRestart = async (tx: Queryable, goalId: string): Promise<void> => {
+  await tx.query(sql`update forge_link set restart = true where goal_id = ${goalId}`)
+}
+
+/** Until their issue has another goal. */
+export const goalsToRestart = async (db: Queryable): Promise<Pick<IssueLink, 'goalId' | 'issue'>[]> =>
+  (
+    await db.query<object>(
+      sql`select goal_id, issue from forge_link join goal on goal.id = goal_id
+        where restart and issue is not null and goal.state not in ('done', 'failed') order by issue`,
+    )
+  ).map((row) => fromRow<Pick<IssueLink, 'goalId' | 'issue'>>(row))
+
 /** The states of the goals that came from issues, by the issue. */
 export const goalsOfIssues = async (db: Queryable): Promise<Map<string, GoalState>> => {
   const rows = await db.query<{ issue: string; state: GoalState }>(

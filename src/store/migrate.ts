@@ -42,6 +42,7 @@ import { migration as issueComment } from './migrations/0036-issue-comment.ts'
 import { migration as goalLeftover } from './migrations/0037-goal-leftover.ts'
 import { migration as playbooks } from './migrations/0038-playbooks.ts'
 import { migration as issueId } from './migrations/0039-issue-id.ts'
+import { migration as issueChange } from './migrations/0040-issue-change.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -82,6 +83,7 @@ export const migrations: readonly string[] = [
   goalLeftover,
   playbooks,
   issueId,
+  issueChange,
 ]
 
 const uniqueViolation = '23505'

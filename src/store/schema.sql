@@ -140,7 +140,7 @@ create table escalation (
   constraint escalation_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
   constraint escalation_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint escalation_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id),
-  constraint escalation_kind_check CHECK ((kind = ANY (ARRAY['blocker'::text, 'exhausted'::text, 'budget'::text, 'merge_conflict'::text, 'no_playbook'::text, 'recovery_approval_required'::text, 'recovery_failed'::text, 'recovery_unknown_outcome'::text, 'invalid_proposal'::text, 'agent_question'::text, 'checkout_changed'::text]))),
+  constraint escalation_kind_check CHECK ((kind = ANY (ARRAY['blocker'::text, 'exhausted'::text, 'budget'::text, 'merge_conflict'::text, 'no_playbook'::text, 'recovery_approval_required'::text, 'recovery_failed'::text, 'recovery_unknown_outcome'::text, 'invalid_proposal'::text, 'agent_question'::text, 'checkout_changed'::text, 'issue_changed'::text]))),
   constraint escalation_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'approved'::text, 'rejected'::text, 'resolved'::text, 'expired'::text])))
 );
 CREATE UNIQUE INDEX escalation_one_pending_per_task ON escalation USING btree (task_id) WHERE (state = 'pending'::text);
@@ -185,6 +185,8 @@ create table forge_link (
   created_at timestamp with time zone not null default unstuck_now(),
   comment bigint,
   comment_text text,
+  issue_seen text,
+  restart boolean not null default false,
   constraint forge_link_pkey PRIMARY KEY (goal_id),
   constraint forge_link_issue_key UNIQUE (issue),
   constraint forge_link_pull_request_key UNIQUE (pull_request),

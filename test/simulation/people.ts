@@ -11,7 +11,7 @@ import { approveTask, askReviewerAgain, rejectTask } from '../../src/runtime/peo
 import { setJudge } from '../../src/runtime/people/judge-switch.ts'
 import { requestEdit } from '../../src/runtime/people/edit-task.ts'
 import { isAboutGoal, offersChoice, type Escalation } from '../../src/domain/escalation.ts'
-import { keepChanges } from '../../src/runtime/people/answer-checkout.ts'
+import { keepChanges } from '../../src/runtime/people/answer-aside.ts'
 import { checkoutQuestion } from './mirror.ts'
 import { AppError } from '../../src/errors.ts'
 import type { Context } from '../../src/runtime/core/context.ts'

@@ -138,6 +138,22 @@ export const keepChoice = (question: Id): Choice => ({
   input: null,
 })
 
+export const keepStartedChoice = (question: Id): Choice => ({
+  ...{ id: 'keep', kind: 'keep' },
+  label: 'Go on as the work began',
+  effect: 'Nothing changes. The same change is not asked about again.',
+  command: `unstuck answer ${question} keep`,
+  input: null,
+})
+
+export const restartChoice = (question: Id): Choice => ({
+  ...{ id: 'restart', kind: 'restart' },
+  label: 'Start again with the new text',
+  effect: 'The goal is cancelled, and the issue as it is now becomes another goal.',
+  command: `unstuck answer ${question} restart`,
+  input: null,
+})
+
 export const restoreChoice = (question: Id, place: CheckoutPlace, changes: CheckoutChange[]): Choice => ({
   ...{ id: 'restore', kind: 'restore', place, changes },
   label: 'Restore the state before',

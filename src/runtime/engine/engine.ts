@@ -277,7 +277,7 @@ const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine
     notifier,
     // Next to the loop, because one of them may wait for a git remote.
     periodic: createSideJob(createJobs(engineId)),
-    forge: createSideJob(createForgeJob()),
+    forge: createSideJob(createForgeJob((taskId) => cancelRunning(context, executors, taskId))),
     // Removing large trees takes seconds.
     ender: createSideJob(endGoals),
     ...exports,

@@ -15,6 +15,7 @@ import {
   type RecoveryTally,
 } from '../../domain/recovery-metrics.ts'
 import { messageOf } from '../../errors.ts'
+import { isAside } from '../../domain/escalation.ts'
 import { listEscalations } from '../../store/escalation.ts'
 import { readEvents, type StoredEvent } from '../../store/event.ts'
 import { getGoal } from '../../store/goal.ts'
@@ -197,7 +198,7 @@ const questionOf = async (
   { db, repository: { root } }: Context,
   goalId: string,
 ): Promise<ExportedQuestion | undefined> => {
-  const ofGoal = (await listEscalations(db, { goalId })).filter(({ kind }) => kind !== 'checkout_changed')
+  const ofGoal = (await listEscalations(db, { goalId })).filter((question) => !isAside(question))
   const question = shownQuestion(ofGoal)
   if (question === undefined) return undefined
   const { taskId, decidedAt, runId } = question

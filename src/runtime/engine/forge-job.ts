@@ -8,6 +8,8 @@ import type { Context } from '../core/context.ts'
 import { hasIssues } from '../core/forge-issues.ts'
 import { importIssues } from '../goal/import-issues.ts'
 import { tellIssues } from '../landing/issue-comment.ts'
+import type { CancelRunning } from '../people/commands.ts'
+import { askAboutIssues, restartGoals } from './changed-issues.ts'
 import { followPullRequests, opensPullRequests } from '../landing/pull-request.ts'
 
 /** Local work first, then issues. */
@@ -15,7 +17,7 @@ const isIdle = async ({ db }: Context): Promise<boolean> =>
   Object.values((await localBacklog(db)).local).every((count) => count === 0)
 
 /** Equal warnings are logged once, so that a forge that does not answer does not fill the log. */
-export const createForgeJob = (): ((context: Context) => Promise<void>) => {
+export const createForgeJob = (cancelRunning: CancelRunning): ((context: Context) => Promise<void>) => {
   let dueAt = 0
   let told = ''
   return async (context) => {
@@ -23,8 +25,10 @@ export const createForgeJob = (): ((context: Context) => Promise<void>) => {
     if (!hasIssues(context) || context.clock.elapsed() < dueAt) return
     dueAt = context.clock.elapsed() + forge.pollSeconds * 1000
     const problems = opensPullRequests(context) ? await followPullRequests(context) : []
+    const restarted = await restartGoals(context, cancelRunning)
+    const changed = await askAboutIssues(context)
     const untaken = (await isIdle(context)) ? (await importIssues(context)).warnings : []
-    const warnings = [...problems, ...untaken, ...(await tellIssues(context))]
+    const warnings = [...restarted, ...problems, ...changed, ...untaken, ...(await tellIssues(context))]
     const text = warnings.join('\n')
     if (text !== '' && text !== told) context.log.warn({ warnings }, 'a pull request or an issue could not be handled')
     told = text

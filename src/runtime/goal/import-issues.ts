@@ -3,6 +3,7 @@ import { AppError, messageOf } from '../../errors.ts'
 import { issueName } from '../../domain/issue-name.ts'
 import type { ForgeIssue, IssueSource } from '../../forge/forge.ts'
 import type { ForgeBacklog } from '../../recovery/plan/recommend-start.ts'
+import { readIssue } from '../../recovery/plan/read-issue.ts'
 import type { IssueFate, IssueLinks } from '../../recovery/plan/sort-issues.ts'
 import { goalsOfIssues } from '../../store/forge-link.ts'
 import type { Context } from '../core/context.ts'
@@ -18,6 +19,13 @@ const optionsOf = (context: Context, { id, url }: ForgeIssue): GoalOptions => ({
   ...{ autoMerge: false, repoMode: context.remote === undefined ? 'local' : 'remote', allowedDirs: [] },
   ...{ harness: null, limits: {}, issue: { id, url } },
 })
+
+/** A person wants it, so its label, its author and the issues before it do not matter. */
+export const goalOfIssue = async (context: Context, source: IssueSource, issue: ForgeIssue): Promise<void> => {
+  const read = readIssue(issue)
+  const input = issueInput(source, issue, { ...read, role: read.role ?? 'worker' })
+  await createGoal(context, input, optionsOf(context, issue))
+}
 
 interface Taken {
   count: number

@@ -25,7 +25,7 @@ import { approveAlways } from './approve-always.ts'
 import { approveTask, askReviewerAgain, rejectTask } from './approve.ts'
 import { takeOverTask } from './take-over-task.ts'
 import { editBeforeRetry } from './edit-task.ts'
-import { answerAboutCheckout } from './answer-checkout.ts'
+import { answerAboutCheckout, restartFromIssue } from './answer-aside.ts'
 import { leavePathsOut } from './leave-out.ts'
 import { grantInAnswer } from './path-grants.ts'
 import { replyToAgent } from './reply-to-agent.ts'
@@ -309,6 +309,8 @@ const carryOut = async (
     case 'take_over':
       await takeOverTask(context, question.taskId ?? '', { by })
       return undefined
+    case 'restart':
+      return restartFromIssue(context, question)
     case 'keep':
     case 'restore':
       return answerAboutCheckout(context, question, choice)

@@ -1,10 +1,11 @@
-/** Carries out the owner's answer about a change in the checkout of which it is not known who made it. */
+/** Carries out answers for which no task and no goal waits: about a change in the checkout, and about a changed issue. */
 import { join } from 'node:path'
 import type { Choice, Escalation } from '../../domain/escalation.ts'
 import { AppError } from '../../errors.ts'
 import { visibleText } from '../../visible-text.ts'
 import { answerEscalation } from '../../store/escalation.ts'
 import { appendEvent } from '../../store/event.ts'
+import { orderRestart } from '../../store/forge-link.ts'
 import type { Context } from '../core/context.ts'
 import { heldFolder } from '../landing/checkout-question.ts'
 import { movedOrThrow } from './commands.ts'
@@ -49,6 +50,15 @@ const restoreChanges = async (
         left: result.left,
       },
     })
+  })
+  context.wake()
+}
+
+/** The leader cancels the goal and makes the other one, also if this engine is killed before. */
+export const restartFromIssue = async (context: Context, question: Escalation): Promise<void> => {
+  await context.db.transaction(async (tx) => {
+    movedOrThrow(await answerEscalation(tx, question, 'restart'))
+    await orderRestart(tx, question.goalId)
   })
   context.wake()
 }
