@@ -55,7 +55,7 @@ const restoreChanges = async (
 }
 
 /** The leader cancels the goal and makes the other one, also if this engine is killed before. */
-export const restartFromIssue = async (context: Context, question: Escalation): Promise<void> => {
+const restartFromIssue = async (context: Context, question: Escalation): Promise<void> => {
   await context.db.transaction(async (tx) => {
     movedOrThrow(await answerEscalation(tx, question, 'restart'))
     await orderRestart(tx, question.goalId)
@@ -63,9 +63,13 @@ export const restartFromIssue = async (context: Context, question: Escalation): 
   context.wake()
 }
 
-export const answerAboutCheckout = (
+/** The question is about the checkout or about an issue. */
+export const answerAside = async (
   context: Context,
   question: Escalation,
-  choice: Extract<Choice, { kind: 'keep' | 'restore' }>,
-): Promise<void> =>
-  choice.kind === 'keep' ? keepChanges(context, question) : restoreChanges(context, question, choice)
+  choice: Extract<Choice, { kind: 'keep' | 'restore' | 'restart' }>,
+): Promise<void> => {
+  if (choice.kind === 'keep') await keepChanges(context, question)
+  else if (choice.kind === 'restore') await restoreChanges(context, question, choice)
+  else await restartFromIssue(context, question)
+}

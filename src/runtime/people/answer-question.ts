@@ -25,7 +25,7 @@ import { approveAlways } from './approve-always.ts'
 import { approveTask, askReviewerAgain, rejectTask } from './approve.ts'
 import { takeOverTask } from './take-over-task.ts'
 import { editBeforeRetry } from './edit-task.ts'
-import { answerAboutCheckout, restartFromIssue } from './answer-aside.ts'
+import { answerAside } from './answer-aside.ts'
 import { leavePathsOut } from './leave-out.ts'
 import { grantInAnswer } from './path-grants.ts'
 import { replyToAgent } from './reply-to-agent.ts'
@@ -307,13 +307,11 @@ const carryOut = async (
     case 'resolve_recovery':
       return answerAboutProposal(asked, choice, text)
     case 'take_over':
-      await takeOverTask(context, question.taskId ?? '', { by })
-      return undefined
-    case 'restart':
-      return restartFromIssue(context, question)
+      return void (await takeOverTask(context, question.taskId ?? '', { by }))
     case 'keep':
     case 'restore':
-      return answerAboutCheckout(context, question, choice)
+    case 'restart':
+      return answerAside(context, question, choice)
     case 'approve':
     case 'reject':
     case 'ask_again':
