@@ -184,3 +184,11 @@ test('a base that fails hides what its failing tests notice, unless the check ru
   const more = { ...results, 'base, other expectations': red('adds', 'subtracts') }
   expect(decide({ ...subjectOnly, expectations: 'some' }, more)).toMatchObject({ kind: 'own changes' })
 })
+
+test('work that writes what the tests expect while they run has disarmed them, unless the base does so too', () => {
+  const other = { broken: red('adds'), base: red('adds'), 'other expectations': { ...green, rewrote: true } }
+  const some: ProofFacts = { ...subjectOnly, expectations: 'some' }
+  expect(decide(some, { ...other, 'base, other expectations': red('adds') })).toMatchObject({ kind: 'own changes' })
+  const both = { ...other, 'base, other expectations': { ...red('adds'), rewrote: true } }
+  expect(decide(some, both)).toMatchObject({ kind: 'proved' })
+})

@@ -38,6 +38,8 @@ export interface CounterfactualResult {
   nameGone?: boolean
   /** The output shows that a file which was broken on purpose was loaded. */
   loadedBroken?: boolean
+  /** The checks wrote into tests that were made to expect something else. */
+  rewrote?: boolean
   /** Absent where no runner counted. */
   count?: TestCount
   /** Why it is unknown. */
@@ -246,6 +248,7 @@ const whileExpecting = (facts: ProofFacts, proof: ProofStep): ProofStep => {
   const fact = 'with them the tests pass whatever they expect'
   const disarmed: ProofStep = { proof: { kind: 'own changes', fact, tests: [], files: [...subject] } }
   if (noticesExpectations(base, before)) return disarmed
+  if (now.rewrote === true && before.state === 'red' && before.rewrote !== true) return disarmed
   if (base.state === 'green' || facts.expectations !== 'exact') return proof
   // Failures of the base hide those that the values would cause there. A check that runs these tests fails with such a value on honest work.
   return need(facts, 'broken tests', (broken) => (broken.state === 'red' ? disarmed : proof))

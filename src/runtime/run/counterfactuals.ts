@@ -144,23 +144,41 @@ const changedFiles = async (
 ): Promise<Map<string, string>> => {
   if (counterfactual.endsWith('other expectations'))
     return new Map((await work.otherTests(tree)).map(({ path, text }) => [path, text]))
-  const place = counterfactual === 'broken early' || counterfactual === 'broken tests' ? 'early' : 'late'
+  const broken = (path: string, text: string): string | undefined => {
+    if (counterfactual === 'broken early') return brokenText(path, text, 'early')
+    // A test ends before it loads the work, which could end the program first.
+    return (counterfactual === 'broken tests' ? brokenText(path, text, 'early') : undefined) ?? brokenText(path, text)
+  }
   const changed = new Map<string, string>()
   for (const path of await filesToBreak(work, counterfactual, tree)) {
     const text = await context.ports.git.textAt(context.shadow, tree, path)
-    const broken = text === undefined ? undefined : brokenText(path, text, place)
-    if (broken !== undefined) changed.set(path, broken)
+    const now = text === undefined ? undefined : broken(path, text)
+    if (now !== undefined) changed.set(path, now)
   }
   return changed
 }
 
-const writeFiles = ({ context, paths }: RunContext, changed: ReadonlyMap<string, string>): void => {
+/** Returns the paths that were written. */
+const writeFiles = ({ context, paths }: RunContext, changed: ReadonlyMap<string, string>): string[] => {
   const { files } = context.ports
-  for (const [path, text] of changed) {
-    const at = join(paths.checked, path)
-    // A link may lead anywhere.
-    if (files.realpathSync(at) === join(files.realpathSync(paths.checked), path)) files.writeFileSync(at, text)
-  }
+  // A link may lead anywhere.
+  const own = [...changed].filter(
+    ([path]) => files.realpathSync(join(paths.checked, path)) === join(files.realpathSync(paths.checked), path),
+  )
+  for (const [path, text] of own) files.writeFileSync(join(paths.checked, path), text)
+  return own.map(([path]) => path)
+}
+
+/** Whether one of these files has another text than it was given. */
+const areRewritten = (
+  { context, paths }: RunContext,
+  changed: ReadonlyMap<string, string>,
+  written: readonly string[],
+): boolean => {
+  const { files } = context.ports
+  return written
+    .map((path) => ({ at: join(paths.checked, path), text: changed.get(path) }))
+    .some(({ at, text }) => !files.existsSync(at) || files.readFileSync(at, 'utf8') !== text)
 }
 
 /** The instruments where only they are the work's, so that a test of theirs that fails may be new. */
@@ -231,11 +249,12 @@ export const openCounterfactuals = (
       const tree = await treeOfCounterfactual(runContext, work, counterfactual)
       const once = async (): Promise<CounterfactualResult> => {
         if (!(await switchTo(runContext, tree))) return unknown('the files of the clone could not be switched')
-        writeFiles(runContext, await changedFiles(runContext, work, counterfactual, tree))
-        return runOn(
-          work.results.map(({ command }) => command),
-          isAccusing,
-        )
+        const changed = await changedFiles(runContext, work, counterfactual, tree)
+        const written = writeFiles(runContext, changed)
+        const commands = work.results.map(({ command }) => command)
+        const found = await runOn(commands, isAccusing)
+        if (!counterfactual.endsWith('other expectations')) return found
+        return { ...found, rewrote: areRewritten(runContext, changed, written) }
       }
       const result = known ?? (await once())
       return (await isFinal(runContext, work, counterfactual, result)) ? result : confirmed(result, await once())
