@@ -290,6 +290,7 @@ export type { NotificationJson, RetriedDeliveryJson } from './responses/notifica
 export type { JudgeSwitchJson as JudgeSwitch } from './responses/judge-switch.ts'
 export type { GrantJson as Grant, GrantList, LearnedPathJson as LearnedPath } from './responses/grants.ts'
 export type { PreflightJson } from './responses/preflight.ts'
+export type { QuotaView } from './responses/account-use.ts'
 export type { AlwaysChangeView, AnswerResults, InboxQuestion, InboxView } from './responses/inbox.ts'
 export type { JudgementJson as Judgement } from './responses/judgement.ts'
 export type { RequeueJson as Requeue } from './responses/requeue.ts'

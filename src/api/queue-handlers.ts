@@ -3,6 +3,7 @@ import type { Task } from '../domain/task.ts'
 import type { Context } from '../runtime/core/context.ts'
 import { judgeView, setJudge } from '../runtime/people/judge-switch.ts'
 import { awaitLink, linkTask } from '../runtime/people/link-task.ts'
+import { quotaView } from '../runtime/people/quota-view.ts'
 import { takeLogin } from '../runtime/people/take-login.ts'
 import { shownTask } from '../runtime/people/task-countdown.ts'
 import type { HandlerCall } from './call.ts'
@@ -10,6 +11,7 @@ import type { HandlerCall } from './call.ts'
 export const queueHandlers = (context: Context) => {
   const shown = (task: Task) => shownTask(context, task)
   return {
+    quota: async () => quotaView(context),
     takeLogin: async ({ body }: HandlerCall<'takeLogin'>) => takeLogin(context, body),
     setJudge: async ({ body }: HandlerCall<'setJudge'>) => setJudge(context, body),
     getJudge: async () => judgeView(context),

@@ -3,9 +3,16 @@ import { judgeRequest, linkAwaitedRequest, linkRequest, loginRequest, noQuery } 
 import { change, read } from './route-rows.ts'
 import { taskSchema } from './responses/entities.ts'
 import { takenLogin } from './responses/outcomes.ts'
+import { quota } from './responses/account-use.ts'
 import { judgeSwitch } from './responses/judge-switch.ts'
 
 export const queueRoutes = {
+  quota: read(
+    '/quota',
+    'What agents used within an hour and a day, and which accounts are at their limit',
+    noQuery,
+    quota,
+  ),
   takeLogin: change(
     '/login',
     'Gives the agents new credentials, kept in memory, and tries again what could not log in',

@@ -37,6 +37,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   notify: () => import('./commands/notify.ts'),
   config: () => import('./commands/config.ts'),
   doctor: () => import('./commands/doctor.ts'),
+  quota: () => import('./commands/quota.ts'),
   issue: () => import('./commands/issue.ts'),
   preflight: () => import('./commands/preflight.ts'),
   init: () => import('./commands/init.ts'),

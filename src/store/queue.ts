@@ -2,7 +2,7 @@
 import type { LaneLease } from '../domain/claimability.ts'
 import { hourTokensReached, type HourTokens } from '../domain/hour-tokens.ts'
 import type { Task } from '../domain/task.ts'
-import { fromRow, sql, type Queryable } from './db.ts'
+import { firstRow, fromRow, sql, type Queryable } from './db.ts'
 import { tokensOfLastHour } from './spent.ts'
 
 /** Every lease with its lane and the name of its task, in the order of the slots. */
@@ -17,6 +17,15 @@ export const waitingFeatures = async (db: Queryable): Promise<Pick<Task, 'harnes
   db.query<Pick<Task, 'harness' | 'model'>>(
     sql`select distinct harness, model from task where state = 'queued' and ready and lane = 'feature' order by harness, model`,
   )
+
+/** How many tasks wait for the end of a limit. */
+export const countWaitingForLimit = async (db: Queryable): Promise<number> =>
+  (
+    await firstRow<{ count: number }>(
+      db,
+      sql`select count(*)::int as count from task where block_reason = 'quota_wait'`,
+    )
+  )?.count ?? 0
 
 /** Whether the ceiling of tokens per hour is reached now. Without a limit nothing is read. */
 export const hourTokensNow = async (db: Queryable, limit: number | undefined): Promise<HourTokens | undefined> =>

@@ -37,6 +37,31 @@ export const spentByHarness = (db: Queryable): Promise<HarnessSpend[]> =>
       sum((spend ->> 'tokens')::float8) as tokens, sum((spend ->> 'costUsd')::float8) as usd
     from spent_view group by 1, 2 order by 1, 2`)
 
+/** What was used on each harness, by when a run ended or a reviewer was asked. */
+export interface RecentSpend {
+  harness: string
+  lastHour: Spend
+  lastDay: Spend
+}
+
+interface SpendRow extends Spend {
+  harness: string
+  isOfHour: boolean
+}
+
+export const recentSpend = async (db: Queryable): Promise<RecentSpend[]> => {
+  const rows = await db.query<SpendRow & object>(sql`select coalesce(harness, 'none') as harness,
+      at > unstuck_now() - interval '1 hour' as "isOfHour", sum((spend ->> 'tokens')::float8) as tokens,
+      sum((spend ->> 'costUsd')::float8) as "costUsd", sum((spend ->> 'seconds')::float8) as seconds
+    from spent_view where at > unstuck_now() - interval '1 day' group by 1, 2 order by 1, 2`)
+  return [...new Set(rows.map(({ harness }) => harness))].map((harness) => {
+    const own = rows.filter((row) => row.harness === harness)
+    const sum = (some: readonly SpendRow[]): Spend =>
+      some.reduce<Spend>((all, { tokens, costUsd, seconds }) => addSpend(all, { tokens, costUsd, seconds }), noSpend)
+    return { harness, lastHour: sum(own.filter(({ isOfHour }) => isOfHour)), lastDay: sum(own) }
+  })
+}
+
 /**
  * The tokens of every launch that ended within the last hour by the store's clock, and of every review. A launch stores when it started
  * and how long it took, a review only when its reviewer was last asked.

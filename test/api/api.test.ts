@@ -102,6 +102,7 @@ describe('every answer is what the table says', () => {
     snapshots: () => ({ path: '/snapshots' }),
     listRemovable: () => ({ path: '/clean' }),
     storage: () => ({ path: '/storage' }),
+    quota: () => ({ path: '/quota' }),
     agents: () => ({ path: '/agents' }),
     listGoals: () => ({ path: '/goals' }),
     getGoal: () => ({ path: '/goals/{done}' }),

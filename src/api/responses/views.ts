@@ -81,7 +81,7 @@ export const health = z.strictObject({
   variables: z.record(text, text),
 })
 export type Health = z.infer<typeof health>
-const accountLimit = z.strictObject({
+export const accountLimit = z.strictObject({
   ...{ account: text, harnesses: names, evidence: text, until: time },
   ...{ taskId: id('t'), runId: id('r'), openedAt: time },
 })

@@ -19,8 +19,8 @@ import { createWorkspace, returnWorkspace } from '../../src/workspace/clone.ts'
 import type { Shadow } from '../../src/workspace/shadow.ts'
 import { contentOf, differenceOf } from '../../src/workspace/tree-content.ts'
 import { tendTrees } from '../../src/workspace/tree-pool.ts'
-import { commitAll, listing, put, setScene, user } from './scene.ts'
-import type { Scene } from './scene.ts'
+import { commitAll, listing, put, setScene, user } from '../workspace/scene.ts'
+import type { Scene } from '../workspace/scene.ts'
 
 let scene: Scene
 let shadow: Shadow
