@@ -84,3 +84,28 @@ export const readTexts = async (
     left: names.slice(count),
   }
 }
+
+const mostTextBytes = 32 * 1024 * 1024
+const largestText = 1024 * 1024
+
+/** Texts of many files by path, with as few commands as for one. A path that is no plain file, and a file of more than 1 MiB, is left out. */
+export const fileTextsAt = async (
+  shadow: Shadow,
+  treeish: string,
+  paths: readonly string[],
+): Promise<Map<string, string>> => {
+  const wanted = new Set(paths)
+  const args = ['ls-tree', '-r', '-z', '--full-tree', objectName(treeish)]
+  const entries = fieldsOf((await gitOnObjects(args, inShadow(shadow))).stdout).flatMap((line) => {
+    const [, object = '', path = ''] = /^100\d{3} blob ([0-9a-f]+)\t(.+)$/s.exec(line) ?? []
+    return wanted.has(path) ? [{ object, path }] : []
+  })
+  const objects = [...new Set(entries.map(({ object }) => object))]
+  const { texts } = await readTexts(shadow, objects, { mostBytes: mostTextBytes, mostBytesEach: largestText })
+  return new Map(
+    entries.flatMap(({ object, path }) => {
+      const text = texts.get(object)
+      return text === undefined ? [] : [[path, text] as const]
+    }),
+  )
+}

@@ -500,6 +500,10 @@ const shadowCalls = (state: State) => ({
   },
   filesOf: (_shadow: Shadow, treeish: string): string[] => [...state.treeOf(treeish).keys()],
   textAt: (_shadow: Shadow, treeish: string, path: string): string | undefined => state.treeOf(treeish).get(path),
+  textsAt: (_shadow: Shadow, treeish: string, paths: readonly string[]): Map<string, string> => {
+    const tree = state.treeOf(treeish)
+    return new Map(paths.flatMap((path) => (tree.has(path) ? [[path, tree.get(path) ?? '']] : [])))
+  },
   keepCommit: (_shadow: Shadow, request: Parameters<Git['keepCommit']>[1]) => {
     const { id: runId, commit: kept, reason, at } = request
     const tree = state.commits.get(kept)?.tree ?? ''

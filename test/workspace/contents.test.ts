@@ -3,7 +3,7 @@ import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { readCommit } from '../../src/workspace/commit.ts'
-import { fileTextAt, filesOf, readTexts } from '../../src/workspace/contents.ts'
+import { fileTextAt, filesOf, readTexts, fileTextsAt } from '../../src/workspace/contents.ts'
 import { inShadow } from '../../src/workspace/shadow.ts'
 import { git } from '../../src/workspace/git.ts'
 import { treeOf } from '../../src/workspace/tree.ts'
@@ -92,4 +92,18 @@ test('of many answers the least recently used are given up, and a large one is n
     undefined,
     undefined,
   ])
+})
+
+test('texts of many files by path: only plain files of the tree that are not too large', async () => {
+  scene = await setScene({
+    'a.txt': 'a\n',
+    'b c/d\ne.txt': 'b\n',
+    'same.txt': 'a\n',
+    'large.txt': 'x'.repeat(1024 * 1024 + 1),
+  })
+  const paths = ['a.txt', 'same.txt', 'b c/d\ne.txt', 'large.txt', 'missing.txt', 'b c']
+  expect(Object.fromEntries(await fileTextsAt(scene.shadow, scene.head, paths))).toEqual({
+    ...{ 'a.txt': 'a\n', 'b c/d\ne.txt': 'b\n', 'same.txt': 'a\n' },
+  })
+  expect(await fileTextsAt(scene.shadow, scene.head, [])).toEqual(new Map())
 })

@@ -32,7 +32,7 @@ import { createWorkspace, removeWorkspace, returnWorkspace } from '../../workspa
 import { branchUses } from '../../workspace/branch-uses.ts'
 import { buildCommit, buildTree } from '../../workspace/commit.ts'
 import { copyFiles } from '../../workspace/copy-files.ts'
-import { diffText, filesOf, readTexts, fileTextAt } from '../../workspace/contents.ts'
+import { diffText, filesOf, readTexts, fileTextAt, fileTextsAt } from '../../workspace/contents.ts'
 import { diskUsageOf } from '../../workspace/disk-usage.ts'
 import { removePackages } from '../../workspace/packages.ts'
 import { prepareDependencies } from '../../workspace/dependencies.ts'
@@ -183,6 +183,7 @@ const realGit = {
   tendPool: maintainPool,
   tendTrees,
   textAt: fileTextAt,
+  textsAt: fileTextsAt,
   topOfCommit,
   treeOf,
   traceVariables,

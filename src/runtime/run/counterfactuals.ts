@@ -174,12 +174,14 @@ const areRewritten = (
   { context, paths }: RunContext,
   changed: ReadonlyMap<string, string>,
   written: readonly string[],
-): boolean => {
-  const { files } = context.ports
-  return written
-    .map((path) => ({ at: join(paths.checked, path), text: changed.get(path) }))
-    .some(({ at, text }) => !files.existsSync(at) || files.readFileSync(at, 'utf8') !== text)
-}
+): boolean =>
+  written.some((path) => {
+    try {
+      return context.ports.files.readFileSync(join(paths.checked, path), 'utf8') !== changed.get(path)
+    } catch {
+      return true // removed, or replaced by something that is no file
+    }
+  })
 
 /** The instruments where only they are the work's, so that a test of theirs that fails may be new. */
 const instrumentTexts = (

@@ -25,6 +25,8 @@ import { addVerificationTime, commandContext } from './repair.ts'
 
 /** Sources of the product that are broken at most. More cost time and show nothing new. */
 const mostBroken = 300
+/** Tests that are made to expect something else at most. */
+const mostTests = 300
 
 const unproven = (fact: string): Proof => ({ kind: 'unproven', fact, tests: [], files: [] })
 
@@ -55,27 +57,32 @@ const splitOf = async (
 }
 
 /** The tests of a tree, as they are when they expect something else. */
-const alteredTests = async (runContext: RunContext, treeish: string, subject: readonly string[]) => {
-  const { git } = runContext.context.ports
-  const paths = (await git.filesOf(runContext.context.shadow, treeish)).filter(holdsTests).slice(0, mostBroken)
-  const read = readerOf(runContext, treeish)
-  const tests = await Promise.all(paths.map(async (path) => ({ path, text: (await read(path)) ?? '' })))
+const alteredTests = async ({ context }: RunContext, treeish: string, subject: readonly string[]) => {
+  const { git } = context.ports
+  const paths = (await git.filesOf(context.shadow, treeish)).filter(holdsTests).slice(0, mostTests)
+  const texts = await git.textsAt(context.shadow, treeish, paths)
+  const tests = [...texts].map(([path, text]) => ({ path, text }))
   return testsAbout(subject, tests).flatMap(({ path, text }) => {
     const altered = otherExpectations(path, text)
     return altered === undefined ? [] : [{ path, ...altered }]
   })
 }
 
-const changedFiles = (runContext: RunContext, found: ChangeList, paths: readonly string[]): Promise<ChangedFile[]> =>
-  Promise.all(
-    paths.map(async (path) => {
-      const [before, after] = [
-        await readerOf(runContext, found.base)(path),
-        await readerOf(runContext, found.tree)(path),
-      ]
-      return { path, ...(before === undefined ? {} : { before }), ...(after === undefined ? {} : { after }) }
-    }),
-  )
+/** As they are on the base and in the work. */
+const changedFiles = async (
+  { context }: RunContext,
+  found: ChangeList,
+): Promise<(paths: readonly string[]) => ChangedFile[]> => {
+  const { git } = context.ports
+  const all = found.changes.map(({ path }) => path)
+  const [before, after] = [
+    await git.textsAt(context.shadow, found.base, all),
+    await git.textsAt(context.shadow, found.tree, all),
+  ]
+  const sideOf = (name: 'before' | 'after', text: string | undefined) => (text === undefined ? {} : { [name]: text })
+  return (paths) =>
+    paths.map((path) => ({ path, ...sideOf('before', before.get(path)), ...sideOf('after', after.get(path)) }))
+}
 
 /** The facts that need no run. */
 const factsOf = async (runContext: RunContext, found: ChangeList, report: JudgedReport) => {
@@ -91,6 +98,7 @@ const factsOf = async (runContext: RunContext, found: ChangeList, report: Judged
     (path) => !['deleted', 'link'].includes(kinds.get(path) ?? '') && brokenText(path, 'x\n') !== undefined,
   )
   const product = productSources(request).slice(0, mostBroken)
+  const changed = await changedFiles(runContext, found)
   const altered = await alteredTests(runContext, found.tree, split.subject)
   const count = totalCount(results)
   const facts: Omit<ProofFacts, 'results'> = {
@@ -100,10 +108,7 @@ const factsOf = async (runContext: RunContext, found: ChangeList, report: Judged
     changedTests: split.instruments.filter(
       (path) => kinds.get(path) !== 'added' && (holdsTests(path) || request.run.has(path)),
     ),
-    onlyRenames: onlyRenames(
-      await changedFiles(runContext, found, split.instruments),
-      await changedFiles(runContext, found, split.subject),
-    ),
+    onlyRenames: onlyRenames(changed(split.instruments), changed(split.subject)),
     named: new Set(split.instruments.filter((path) => isNamedByTask(runContext.task, path))),
     work: count === undefined ? {} : { count },
     expectations: altered.some(({ exact }) => exact) ? 'exact' : altered.length > 0 ? 'some' : 'none',
