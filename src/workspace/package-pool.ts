@@ -3,13 +3,11 @@
  * which stays in the pool, and ready copies of it. A ready tree is moved into one workspace, and may be reused afterwards only
  * if its content is unchanged. Copies are made in advance, when no run waits for them.
  */
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { randomUUID } from 'node:crypto'
 import { lstat, mkdir, mkdtemp, readdir, rename, rm, statfs, utimes, writeFile } from 'node:fs/promises'
-import { extname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { readRegularText } from '../platform/regular-file.ts'
+import { askTreeProcess } from './ask-tree-process.ts'
 import { diskUsageOf } from './disk-usage.ts'
 import { removeFolder } from './remove-folder.ts'
 import { copyInstalled } from './copy-installed.ts'
@@ -17,7 +15,6 @@ import { copyTree } from './copy-tree.ts'
 import { saveDifference } from './save-difference.ts'
 import { oneJob } from './one-job.ts'
 import { packageKeyOf } from './package-kind.ts'
-import type { ContentReply, ContentRequest } from './tree-content-process.ts'
 import { differenceOf, type TreeContent } from './tree-content.ts'
 
 /** The number of ready trees of a kind: one for the next agent and one for the next checks. */
@@ -80,24 +77,10 @@ export const returnTree = async (kind: Kind, tree: string, returned: Returned): 
   })
 }
 
-const program = fileURLToPath(new URL(`./tree-content-process${extname(import.meta.url)}`, import.meta.url))
-
-/** `behind`: returned trees pile up and delay runs, so the reader gets normal priority. */
 const readContent = async (root: string, behind: boolean, signal: AbortSignal): Promise<TreeContent> => {
-  const child = fork(program, [], { cwd: '/', env: {}, execArgv: [], serialization: 'advanced', signal })
-  // An error while nothing waits for the child, for example after its reply, does not matter.
-  child.on('error', () => undefined)
-  try {
-    // An exit without a reply also ends the wait.
-    const answered = Promise.race([once(child, 'message', { signal }), once(child, 'exit', { signal })])
-    child.send({ root, behind } satisfies ContentRequest)
-    const [reply] = (await answered) as [ContentReply | number | null]
-    if (typeof reply !== 'object' || reply?.content === undefined)
-      throw new Error(`${root} could not be read: ${(reply as ContentReply | null)?.error ?? 'the reader ended'}`)
-    return reply.content
-  } finally {
-    if (child.connected) child.disconnect()
-  }
+  const { content } = await askTreeProcess({ work: 'read', root, behind }, signal)
+  if (content === undefined) throw new Error(`${root} could not be read`)
+  return content
 }
 
 /** Undefined = missing or damaged: the record is made again from the trees, or with the next run. */

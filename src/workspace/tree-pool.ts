@@ -4,21 +4,19 @@
  * commit: what the commit does not have goes, and the content of every file is compared with its object, because a program can
  * reset the times of what it changed. A later workspace starts from such a tree, and git writes only the difference.
  */
-import { fork } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { extname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { z } from 'zod'
+import { messageOf } from '../errors.ts'
 import { refuseMounts } from '../platform/mounts.ts'
 import { readRegularText } from '../platform/regular-file.ts'
+import { askTreeProcess } from './ask-tree-process.ts'
 import { lenientFilters } from './filters.ts'
 import { fieldsOf, git, objectName, type GitOptions } from './git.ts'
 import { oneJob } from './one-job.ts'
 import { removeFolder } from './remove-folder.ts'
 import { inShadow, overFiles, overRawFiles, type Shadow } from './shadow.ts'
-import type { StripReply, StripRequest } from './strip-tree-process.ts'
 
 /** A smaller tree is written faster than one is proved to be unchanged. */
 const fewestFiles = 1000
@@ -27,7 +25,7 @@ const fewestFiles = 1000
 const mostTrees = 2
 
 /** The most trees that wait for their inspection; each takes the disk space of a checkout. */
-const mostReturned = 4
+const mostReturned = 2
 
 const treeShape = z.object({
   commit: z.string(),
@@ -144,24 +142,6 @@ export const returnTreeOf = async (dir: string, { pool, commit }: { pool: string
   await rename(dir, join(folder, 'tree'))
 }
 
-const program = fileURLToPath(new URL(`./strip-tree-process${extname(import.meta.url)}`, import.meta.url))
-
-const strip = async (request: StripRequest, signal: AbortSignal): Promise<void> => {
-  const child = fork(program, [], { cwd: '/', env: {}, execArgv: [], serialization: 'advanced', signal })
-  // An error while nothing waits for the child, for example after its reply, does not matter.
-  child.on('error', () => undefined)
-  try {
-    // An exit without a reply also ends the wait.
-    const answered = Promise.race([once(child, 'message', { signal }), once(child, 'exit', { signal })])
-    child.send(request)
-    const [reply] = (await answered) as [StripReply | number | null]
-    if (typeof reply !== 'object' || reply === null) throw new Error('the process that strips a tree ended')
-    if (reply.error !== undefined) throw new Error(reply.error)
-  } finally {
-    if (child.connected) child.disconnect()
-  }
-}
-
 /** What git converts when it writes a file. Line ends of `text` alone are those of the object here. */
 const conversions = ['eol', 'crlf', 'ident', 'filter', 'working-tree-encoding']
 
@@ -198,10 +178,8 @@ const inspect = async (shadow: Shadow, folder: string, signal: AbortSignal): Pro
   const indexFile = join(folder, 'index')
   const filters = shadow.filters
   const entries = await entriesOf(inShadow(shadow), kept.commit)
-  await strip(
-    { root: tree, modes: new Map(entries.map(({ path, mode }) => [path, mode])), umask: process.umask() },
-    signal,
-  )
+  const modes = new Map(entries.map(({ path, mode }) => [path, mode]))
+  await askTreeProcess({ work: 'strip', root: tree, behind: false, modes, umask: process.umask() }, signal)
   const raw = { ...overRawFiles(shadow, tree, indexFile), signal }
   await rm(indexFile, { force: true })
   await git(['read-tree', objectName(kept.commit)], raw)
@@ -223,9 +201,9 @@ const conclude = async (shadow: Shadow, pool: string, name: string, signal: Abor
     await mkdir(ready, { recursive: true, mode: 0o700 })
     await rename(folder, join(ready, name))
   } catch (error) {
-    if (signal.aborted) throw error
-    // It holds something that a checkout does not have and that cannot be removed by this way, or its objects are gone.
-    await removeFolder(folder)
+    // It holds what cannot be removed by this way, or its objects are gone: the next workspace is written anew.
+    if (!signal.aborted) await removeFolder(folder)
+    throw error
   }
 }
 
@@ -236,11 +214,13 @@ export interface TreePoolRequest {
 }
 
 const tendAll = async ({ shadow, pool, signal }: TreePoolRequest): Promise<void> => {
+  const problems: string[] = []
   for (const name of await namesIn(placesIn(pool).returned)) {
     signal.throwIfAborted()
-    await conclude(shadow, pool, name, signal)
+    await conclude(shadow, pool, name, signal).catch((error: unknown) => problems.push(messageOf(error)))
   }
+  if (problems.length > 0) throw new Error(problems.join('; '))
 }
 
-/** Inspects the returned trees; those that are too many are removed. */
+/** Inspects the returned trees; those that are too many are removed. Throws why others could not be kept. */
 export const tendTrees = (request: TreePoolRequest): Promise<void> => oneJob(request.pool, () => tendAll(request))

@@ -161,6 +161,9 @@ test('at most two trees are kept, a small one is not, and one whose commit is go
   await begin()
   const dirs = [await make('one'), await make('two'), await make('three')]
   for (const dir of dirs) await returnWorkspace(dir, pool())
+  expect(readdirSync(join(pool(), 'returned'))).toHaveLength(2)
+  await tend()
+  await returnWorkspace(await make('more', scene.head, undefined), pool())
   await tend()
   expect(ready()).toHaveLength(2)
   expect(readdirSync(join(pool(), 'returned'))).toEqual([])
@@ -168,7 +171,7 @@ test('at most two trees are kept, a small one is not, and one whose commit is go
   const lost = await make('lost')
   writeFileSync(`${lost}.workspace.json`, JSON.stringify({ base: 'f'.repeat(40), branch: 'work', isLarge: true }))
   await returnWorkspace(lost, pool())
-  await tend()
+  await expect(tend()).rejects.toThrow()
   expect(ready()).toEqual([])
   expect(readdirSync(join(pool(), 'returned'))).toEqual([])
   await scene.clear()
