@@ -70,12 +70,11 @@ export const orderRestart = async (tx: Queryable, goalId: string): Promise<void>
   await tx.query(sql`update forge_link set restart = true where goal_id = ${goalId}`)
 }
 
-/** Until their issue has another goal. */
+/** Until their issue has another goal, whatever became of theirs. */
 export const goalsToRestart = async (db: Queryable): Promise<Pick<IssueLink, 'goalId' | 'issue'>[]> =>
   (
     await db.query<object>(
-      sql`select goal_id, issue from forge_link join goal on goal.id = goal_id
-        where restart and issue is not null and goal.state not in ('done', 'failed') order by issue`,
+      sql`select goal_id, issue from forge_link where restart and issue is not null order by issue`,
     )
   ).map((row) => fromRow<Pick<IssueLink, 'goalId' | 'issue'>>(row))
 
@@ -95,7 +94,7 @@ export const linkIssue = async (
 ): Promise<boolean> => {
   const { id, url } = issue
   await tx.query(sql`update forge_link set issue = null where issue = ${id}
-    and goal_id in (select id from goal where state = 'cancelled')`)
+    and (restart or goal_id in (select id from goal where state = 'cancelled'))`)
   const row = await firstRow<object>(
     tx,
     sql`insert into forge_link (goal_id, issue, issue_url) values (${goalId}, ${id}, ${url})

@@ -1,7 +1,14 @@
 /** What links goals to the forge, on a real store. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { mustSucceed, type Db } from '../../src/store/db.ts'
-import { countOpenPullRequests, goalsOfIssues, linkIssue, recordPullRequest } from '../../src/store/forge-link.ts'
+import {
+  countOpenPullRequests,
+  goalsOfIssues,
+  goalsToRestart,
+  linkIssue,
+  orderRestart,
+  recordPullRequest,
+} from '../../src/store/forge-link.ts'
 import { moveGoal } from '../../src/store/goal.ts'
 import { activeGoal, empty } from './scene.ts'
 import { openTestDb } from '../support/test-db.ts'
@@ -23,6 +30,18 @@ it('an issue has one goal, and a new one only after that was cancelled', async (
   expect([...(await goalsOfIssues(db))]).toEqual([['7', 'cancelled']])
   expect(await db.transaction((tx) => linkIssue(tx, 'g-second', issue))).toBe(true)
   expect([...(await goalsOfIssues(db))]).toEqual([['7', 'active']])
+})
+
+it('an order to begin again is kept when its goal fails first, and is carried out once', async () => {
+  const first = await activeGoal(db, 'g-first', [])
+  await activeGoal(db, 'g-second', [])
+  const issue = { id: '7', url: 'https://forge.example/7' }
+  await db.transaction((tx) => linkIssue(tx, first.id, issue))
+  await db.transaction((tx) => orderRestart(tx, first.id))
+  await db.transaction(async (tx) => mustSucceed(await moveGoal(tx, first, 'work_cancelled', 'by hand')))
+  expect(await goalsToRestart(db)).toEqual([{ goalId: 'g-first', issue: '7' }])
+  expect(await db.transaction((tx) => linkIssue(tx, 'g-second', issue))).toBe(true)
+  expect(await goalsToRestart(db)).toEqual([])
 })
 
 it('the pull request of a goal that was cancelled does not wait for anybody', async () => {

@@ -46,7 +46,7 @@ const changeOf = async (
   goal: Goal,
 ): Promise<Change | undefined> => {
   const found = await read(source, id)
-  // A tracker may list only what nobody works on yet.
+  // A tracker may leave out issues that are being worked on.
   if (found === undefined && context.config().forge.command !== undefined) return undefined
   const issue = found?.id === id ? found : undefined
   const what = [
@@ -134,6 +134,7 @@ export const restartGoals = async (context: Context, cancelRunning: CancelRunnin
   each(context, await goalsToRestart(context.db), async (source, { goalId, issue }) => {
     const found = await source.issue(issue)
     const goal = await getGoal(context.db, goalId)
-    if (goal?.state !== 'cancelled') await cancelGoal(context, goalId, cancelRunning)
+    // It may have ended before this order was carried out.
+    if (goal !== undefined && !isOver(goal)) await cancelGoal(context, goalId, cancelRunning)
     await goalOfIssue(context, source, found)
   })
