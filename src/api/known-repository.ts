@@ -1,6 +1,6 @@
 /**
  * Which repository a state folder belongs to. The name of the folder holds only a hash of the path, so its engine records the path in it;
- * without the record, nobody who looks at all state folders could tell where the work is.
+ * without the record, a command that reads all state folders could not tell where the work is.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -42,11 +42,14 @@ export const forgetRepository = (stateDir: string): void =>
 /** `<name>-<12 hex>`, and six more where a path was used again. */
 const idForm = /-[0-9a-f]{12}(-[0-9a-f]{6})?$/
 
+/** The name at the start of an id. */
+export const nameInId = (id: string): string => id.replace(idForm, '')
+
 const isOfRepository = (stateDir: string): boolean => {
   try {
     readdirSync(stateDir)
   } catch {
-    // It belongs to another user: one that nobody can look into must not be left out.
+    // It belongs to another user: one that cannot be read must not be left out.
     return true
   }
   // A start that failed at its first step leaves a folder without either.

@@ -181,9 +181,10 @@ const openEntry = async (shared: Shared, entry: Entry): Promise<void> => {
 
 /** After what is in progress with this repository. */
 const open = (shared: Shared, entry: Entry): Promise<void> => {
-  entry.busy = entry.busy.then(() =>
-    entry.state === 'served' ? undefined : working.run(entry.listed.id, () => openEntry(shared, entry)),
-  )
+  entry.busy = entry.busy
+    .then(() => (entry.state === 'served' ? undefined : working.run(entry.listed.id, () => openEntry(shared, entry))))
+    // What is remembered over a crash could not be written: on a full disk, for example.
+    .catch((error: unknown) => broken(shared, entry, error))
   return entry.busy
 }
 

@@ -1,6 +1,7 @@
 /** The work of `unstuck up --all`: one engine process for every repository of this user. */
+import { setTimeout as delay } from 'node:timers/promises'
 import { forgetSharedMemory, sharedDirOf, type SharedRepository } from '../../api/shared-place.ts'
-import { unstuckHome } from '../../api/state-dir.ts'
+import { stateDirOf, unstuckHome } from '../../api/state-dir.ts'
 import { AppError } from '../../errors.ts'
 import { makeFolder } from '../../platform/make-folder.ts'
 import { printLine, type Io } from '../io.ts'
@@ -9,7 +10,6 @@ import type { Client } from './client.ts'
 import { engineAt } from './connect.ts'
 import { showLogin, keepRunning, type Subject, type UpOptions } from './up.ts'
 import { silenceLimits } from './watchdog.ts'
-import { setTimeout as delay } from 'node:timers/promises'
 
 /** What belongs to the engine of one repository. */
 const ofOne = { idleExit: '--idle-exit', controlOnly: '--control-only', publicUrl: '--public-url' } as const
@@ -45,7 +45,7 @@ const greet = async (io: Io, client: Client): Promise<void> => {
   if (all.length === 0)
     printLine(io, 'No repository is on the list yet; each one in which you type "unstuck run" joins.')
   const served = all.find(({ url }) => url !== null)
-  const engine = served && (await engineAt(sharedDirOf(io.environment).replace(/[^/]+$/, served.id)))
+  const engine = served && (await engineAt(stateDirOf(io.environment, served.id)))
   if (engine !== undefined) await showLogin(io, engine.client)
 }
 

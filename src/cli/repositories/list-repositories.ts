@@ -1,7 +1,7 @@
 /** The work of `unstuck repos`. */
 import { resolve } from 'node:path'
 import type { StatusView } from '../../api/contract.ts'
-import { forgetRepository } from '../../api/known-repository.ts'
+import { forgetRepository, nameInId } from '../../api/known-repository.ts'
 import { listedRepositories, placeName, type Listed } from '../../api/listed-repository.ts'
 import { checkStateDir } from '../../api/state-dir.ts'
 import { goalEnded } from '../../domain/goal.ts'
@@ -49,7 +49,7 @@ const chosen = (io: Io, name: string): Listed => {
   const all = listedRepositories(io.environment)
   const path = resolve(io.cwd, name)
   const exact = all.find((known) => known.id === name || placeName(known) === name || placeName(known) === path)
-  const found = exact === undefined ? all.filter(({ id }) => id.slice(0, -13) === name) : [exact]
+  const found = exact === undefined ? all.filter(({ id }) => nameInId(id) === name) : [exact]
   const [known] = found
   if (known === undefined)
     throw new AppError('NOT_FOUND', `no repository "${name}" is on the list; "unstuck repos" shows all of them`)
