@@ -31,9 +31,9 @@ export interface IssueSource {
   openIssues(label: string): Promise<{ issues: ForgeIssue[]; problems: string[] }>
   /** Throws NOT_FOUND. */
   issue(id: string): Promise<ForgeIssue & { isOpen: boolean }>
-  /** Number of the first comment under an issue that contains the text and is of somebody who may write to the repository; null = there is none. */
+  /** Number of the first comment under an issue that contains the text and whose author may write to the repository; null = there is none. */
   findComment(issue: string, text: string): Promise<number | null>
-  /** Without a number a new comment. Returns its number; null = somebody deleted it. */
+  /** Without a number, writes a new comment. Returns its number; null = it was deleted. */
   writeComment(issue: string, comment: number | null, status: IssueStatus): Promise<number | null>
 }
 

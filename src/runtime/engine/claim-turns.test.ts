@@ -70,7 +70,7 @@ test('the one that may run most says how many run together, and another is woken
   expect([pass(b), pass(a)]).toEqual([false, true])
 })
 
-test('one that does not take its turn, or has left, holds up nobody', () => {
+test('an engine that does not take its turn, or has left, does not hold up the others', () => {
   const { repositories, pass, later } = scene([1, 1, 1])
   const [a, b, c] = repositories as [Repository, Repository, Repository]
   for (const each of repositories) each.ready = 2

@@ -51,7 +51,7 @@ const folders = (context: Context): Record<string, [folder: string, reason: stri
 })
 
 const ofBranches = async (context: Context): Promise<StoredPart[]> => {
-  // Without an engine nobody asks a remote.
+  // A command without an engine asks no remote.
   if (context.repository.url !== undefined && context.remote === undefined) return []
   return (await endedBranches(context, true)).flatMap(({ branch, end }) =>
     end.kind === 'kept' ? [{ kind: `branch ${branch}`, count: 1, bytes: 0, reason: end.why }] : [],

@@ -156,7 +156,7 @@ const redBeforeText = (names: readonly string[], branch: string): string =>
 /** What else is to be said while the pull request waits; undefined = the goal does not only wait. */
 export const answerPullRequest = async (context: Context, place: Place, goal: Ready): Promise<string | undefined> => {
   const said = await readSaid(context, place, goal)
-  // While checks run, nobody knows whether the objection is over.
+  // While checks run, it is not known whether the objection is over.
   if (said === undefined) return goal.landing.refused?.reason === objected ? undefined : ''
   const step = await stepFor(context, goal, said)
   if (step.kind === 'none') return redBeforeText(said.redBefore, goal.targetBranch)

@@ -20,7 +20,7 @@ const words: Record<GoalState, string> = {
 
 const markOf = (goalId: string): string => `<!-- unstuck ${goalId} -->`
 
-/** A text of others cannot begin a list, mention somebody or close an issue. */
+/** A text of others cannot begin a list, mention a user or close an issue. */
 const plain = (text: string): string =>
   text.replaceAll(/[\r\n]+/g, ' ').replaceAll(/[@#<>`[\]]/g, (char) => `&#${char.codePointAt(0) ?? 0};`)
 
@@ -47,7 +47,7 @@ const write = async (context: Context, source: IssueSource, link: IssueComment, 
   if (link.comment === null) await recordComment(context.db, link.goalId, { comment: 0, text: null })
   const known = link.comment === 0 ? await source.findComment(link.issue, markOf(link.goalId)) : link.comment
   const comment = await source.writeComment(link.issue, known, status)
-  // Whoever deleted it does not want it; it stays as if it were written.
+  // A person deleted it and does not want it; it counts as written.
   await recordComment(context.db, link.goalId, { comment: comment ?? known, text: status.text })
 }
 

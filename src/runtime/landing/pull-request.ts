@@ -136,7 +136,7 @@ const requireCarried = async (tx: Queryable, goal: Ready): Promise<void> => {
 const waitingText = ({ number, url }: PullRequest, note: string): string =>
   `pull request #${number} waits to be merged: ${url}${note}`
 
-/** What was refused is over: the pull request is open, its branch holds the head, and nobody objects. */
+/** What was refused is over: the pull request is open, its branch holds the head, and there is no objection. */
 const recordWaiting = async (context: Context, goal: Ready, pull: PullRequest, note: string): Promise<void> => {
   const link = await forgeLinkOf(context.db, goal.id)
   const isRecorded = link?.pullRequest === pull.number && link.pullRequestState === 'open'

@@ -43,7 +43,7 @@ export const goalEvents: EventTypes = {
         : `there is no plan, so the goal is one task: ${payloadText(p, 'reason')}`,
   },
   'planner.replan_triggered': {
-    meaning: 'every task of a planned goal is done; a planner looks for what the goal asks for and nobody did',
+    meaning: 'every task of a planned goal is done; a planner compares the goal with what was done',
     sentence: () => 'what was done is compared with what the goal asks for',
   },
   'planner.replan_finished': {
