@@ -82,8 +82,11 @@ const shownEntry = (entry: OwnEntry, caution: string | undefined): object => {
   }
 }
 
+/** A file with several mistakes has a line for each. */
+const problemText = (problem: string): string => `✗ ${problem.split('\n').map(safe).join('\n      ')}`
+
 const printOwn = (io: Io, { name, state, problem, playbook }: OwnEntry, caution: string | undefined): void => {
-  if (playbook === undefined) return printLine(io, `  ✗ ${safe(problem ?? '')}`)
+  if (playbook === undefined) return printLine(io, `  ${problemText(problem ?? '')}`)
   const paint = createPaint(io.colours)
   printLine(io, `  ${paint.bold(ownId(name))}  ${safe(playbook.title)}`)
   printLine(io, `    ${safe(ownText(playbook))}`)
@@ -104,7 +107,7 @@ export const playbookListCommand = async (io: Io, options: JsonOption): Promise<
   }
   printLine(io, `Your playbooks (${playbookFolder}), which go first, in this order:`)
   for (const { entry, caution } of entries) printOwn(io, entry, caution)
-  for (const problem of problems) printLine(io, `  ✗ ${safe(problem)}`)
+  for (const problem of problems) printLine(io, `  ${problemText(problem)}`)
   if (own.length === 0 && problems.length === 0) printLine(io, '  none; how to write one: docs/playbooks.md')
   printLine(io, 'Built-in playbooks (docs/recovery.md):')
   for (const { id, title, disabled: isOff } of builtIn(disabled))
@@ -165,7 +168,7 @@ export const playbookTestCommand = async (io: Io, file: string, options: TestOpt
     if (caution !== undefined) printLine(io, `  but    ${caution}`)
   }
   for (const { name, why } of others) printLine(io, `${ownId(name)} would not apply: ${safe(why)}`)
-  for (const problem of broken) printLine(io, `✗ ${safe(problem)}`)
+  for (const problem of broken) printLine(io, problemText(problem))
   if (own.length === 0) printLine(io, `There is no playbook in ${playbookFolder}.`)
   printLine(io, `The built-in playbooks see ${found.label}: ${safe(found.evidence)}`)
   return code
