@@ -8,6 +8,7 @@ import './style.css'
 import './frame.css'
 import './now.css'
 import './work.css'
+import './repositories.css'
 import './task.css'
 
 const always = { networkMode: 'always', retry: false } as const

@@ -13,6 +13,7 @@ import { GoalPage } from './pages/goal-page.tsx'
 import { InboxPage } from './pages/inbox-page.tsx'
 import { NotFound } from './pages/not-found.tsx'
 import { NowPage } from './pages/now-page.tsx'
+import { RepositoriesPage } from './pages/repositories-page.tsx'
 import { RunPage } from './pages/run-page.tsx'
 import { TaskPage } from './pages/task-page.tsx'
 import { WorkPage } from './pages/work-page.tsx'
@@ -54,6 +55,8 @@ const pageOf = (route: PageRoute, picture: Picture): ReactNode => {
       return <WorkPage {...picture} query={route.query} />
     case 'inbox':
       return <InboxPage key={route.id} at={route.id} clock={picture.clock} />
+    case 'repositories':
+      return <RepositoriesPage />
     case 'goal':
       return <GoalPage key={route.id} id={route.id} picture={picture} />
     case 'task':

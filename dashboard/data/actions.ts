@@ -1,6 +1,6 @@
 /** What a person may do, as requests to the API. After each of them every query is refetched. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import type { AlwaysChangeView } from '../../src/api/contract.ts'
+import type { AlwaysChangeView, SiblingAddress } from '../../src/api/contract.ts'
 import type { BoardGoal, BoardQuestion, BoardTask } from '../logic/board.ts'
 import { answerBody, type QuestionChoice, type RemainingAction } from '../logic/questions.ts'
 import { linkTo } from '../logic/route.ts'
@@ -173,3 +173,7 @@ export const answersTo = (
       : {}),
   }
 }
+
+/** The address of the pages of another repository; it logs this browser in once. */
+export const visitRepository = async (id: string): Promise<string> =>
+  (await sendJson<SiblingAddress>('POST', `/repositories/${id}/visit`)).url

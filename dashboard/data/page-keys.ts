@@ -58,7 +58,12 @@ const search = (): boolean => {
 }
 
 /** `pressed` is the letter after g. */
-const places: Readonly<Record<string, string>> = { n: linkTo.now, w: linkTo.work(), i: linkTo.inbox }
+const places: Readonly<Record<string, string>> = {
+  n: linkTo.now,
+  w: linkTo.work(),
+  i: linkTo.inbox,
+  r: linkTo.repositories,
+}
 
 const isTyping = (target: Element | null): boolean => target !== null && target.closest(typedInto) !== null
 

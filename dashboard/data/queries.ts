@@ -12,6 +12,7 @@ import type {
   Recovery,
   ReportView,
   Run,
+  SiblingsView,
   StatusView,
 } from '../../src/api/contract.ts'
 import type { ServerClock } from '../logic/clock.ts'
@@ -136,4 +137,12 @@ export const useHistory = (id: string, open: boolean) =>
     queryKey: ['story', id],
     queryFn: ({ signal }) => getJson<ExplainView>(`/explain/${id}`, signal),
     enabled: open,
+  })
+
+/** Events tell only of the repository of this page, so the others are polled. */
+export const useRepositories = () =>
+  useQuery({
+    ...options,
+    queryKey: [onRequest, 'repositories'],
+    queryFn: ({ signal }) => getJson<SiblingsView>('/repositories', signal),
   })

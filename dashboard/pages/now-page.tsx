@@ -10,6 +10,7 @@ import { filterQuery, noFilter } from '../logic/work.ts'
 import { plural } from '../logic/text.ts'
 import { EngineHealth } from '../parts/engine-health.tsx'
 import { GoalLines, Landed } from '../parts/goal-lines.tsx'
+import { OtherRepositories } from '../parts/other-repositories.tsx'
 import { AskedLine, MovingLine, ReadyLine, WaitingLine } from '../parts/now-lines.tsx'
 import { PagePart } from '../parts/page-part.tsx'
 import { NoGoal, type PageData } from './board-page.tsx'
@@ -124,6 +125,7 @@ export const NowPage = ({ goals, questions, clock, status, connection }: NowProp
       <div className="now-side">
         <GoalLines goals={open} />
         {report !== undefined && <Landed report={report} goals={goals} />}
+        <OtherRepositories />
         <EngineHealth status={status} connection={connection} clock={clock} />
       </div>
     </div>

@@ -24,7 +24,7 @@ const useIsUpdated = (version: string | undefined): boolean => {
 /** The page under which the reader finds this one. A question counts to the inbox, a task to all work. */
 const placeOf = ({ page }: PageRoute): 'now' | 'work' | 'inbox' | undefined => {
   if (page === 'now' || page === 'inbox') return page
-  return page === 'unknown' ? undefined : 'work'
+  return page === 'unknown' || page === 'repositories' ? undefined : 'work'
 }
 
 const current = (isHere: boolean, isExact: boolean) =>
@@ -72,9 +72,9 @@ export const FrameHead = ({ connection, waiting, route, find, showKeys }: HeadPr
       </a>
       <Navigation route={route} waiting={waiting} />
       {data !== undefined && (
-        <span className="root" title={data.root}>
+        <a className="root" href={linkTo.repositories} title={`${data.root}: all repositories`}>
           <SafeText text={data.root} />
-        </span>
+        </a>
       )}
       <span className="spacer" />
       {updated && (

@@ -312,6 +312,7 @@ export type {
   StatusView,
   TaskView,
 } from './responses/views.ts'
+export type { SiblingAddress, SiblingsView } from './responses/sibling-responses.ts'
 export { runPhases } from '../domain/run.ts'
 export { actionText } from '../domain/action-text.ts'
 export { failuresText as redText } from '../domain/preexisting-failures.ts'

@@ -71,6 +71,7 @@ import { queueHandlers } from './queue-handlers.ts'
 import { recoverySummary } from './proposal-summary.ts'
 import { runToolHandlers } from './run-tool-handlers.ts'
 import { sessionHandlers } from './session-handlers.ts'
+import { siblingHandlers, type Sibling } from './siblings.ts'
 
 export interface HandlerParts {
   context: Context
@@ -81,6 +82,8 @@ export interface HandlerParts {
   /** Starts an orderly stop of the engine. */
   shutdown: () => void
   logins: Logins
+  /** The repositories of this user. */
+  siblings: () => Promise<Sibling[]>
   port: () => number
   /** A new one-time login. */
   login: () => { url: string; expiresAt: string }
@@ -324,6 +327,7 @@ export const handlersOf = (parts: HandlerParts) => {
     ...queueHandlers(parts.context),
     ...runToolHandlers(parts.context),
     ...sessionHandlers(parts.logins, parts.port),
+    ...siblingHandlers(parts),
   }
   return handlers satisfies Conforming<typeof handlers>
 }

@@ -1,13 +1,29 @@
-/** Routes about the machine of the engine, and about what a start would open on it. */
+/** Routes about the machine of the engine, what a start would open on it, and the other repositories of this user. */
 import { z } from 'zod'
 import { hostSnapshotSchema } from '../runtime/agent/host-snapshot.ts'
 import * as contract from './contract.ts'
 import { change, read } from './route-rows.ts'
 import { preflight } from './responses/preflight.ts'
+import { siblingAddress, siblings } from './responses/sibling-responses.ts'
 
 const neofetch = hostSnapshotSchema.shape.neofetch.omit({ info: true })
 
 export const hostRoutes = {
+  listRepositories: read(
+    '/repositories',
+    'The repositories of this user, with what waits in those that this process serves',
+    contract.noQuery,
+    siblings,
+  ),
+  visitRepository: {
+    ...change(
+      '/repositories/:id/visit',
+      'The address of the pages of another repository, logged in where this process serves them',
+      null,
+      siblingAddress,
+    ),
+    errors: ['NOT_FOUND', 'ENGINE_UNAVAILABLE'] as const,
+  },
   preflight: {
     ...change(
       '/system/preflight',

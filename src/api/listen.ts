@@ -15,6 +15,7 @@ import { localNames } from './auth.ts'
 import { timeouts } from './limits.ts'
 import { createLogins, type Logins } from './logins.ts'
 import { openPersistedLogins, type PersistedLogins } from './persisted-logins.ts'
+import { siblingsOfOne } from './siblings.ts'
 import { readSecret } from './state-dir.ts'
 
 /** The token of the owner. */
@@ -116,7 +117,7 @@ export interface Api {
 }
 
 /** What an app has, except how it is reached and who is logged in. */
-export type ApiParts = Omit<AppParts, 'names' | 'port' | 'socket' | 'peerOf' | 'logins' | 'runsLive'>
+export type ApiParts = Omit<AppParts, 'names' | 'port' | 'socket' | 'peerOf' | 'logins' | 'runsLive' | 'siblings'>
 
 /** Uses the previous port if it is free, so that an open page keeps working after a restart. */
 export const startApi = async (parts: ApiParts, maxConnections: number): Promise<Api> => {
@@ -125,7 +126,8 @@ export const startApi = async (parts: ApiParts, maxConnections: number): Promise
   const logins = createLogins(clock.now, keepsakes)
   const listener = createApiListener(stateDir, environment)
   const { port, socket, peerOf, close } = listener
-  const app = createApp({ ...parts, logins, names: localNames, port, socket, peerOf })
+  const siblings = siblingsOfOne(parts)
+  const app = createApp({ ...parts, logins, names: localNames, port, socket, peerOf, siblings })
   await listenAsBefore(listener, { fetch: app.fetch, keepsakes, logins, maxConnections })
   return { url: `http://${localNames[0]}:${port()}`, socket, close }
 }

@@ -9,6 +9,8 @@ import type { PersistedLogins, StoredLogin } from './persisted-logins.ts'
 import { sameSecret } from './same-secret.ts'
 
 const codeMs = 10 * 60_000
+/** A page follows the address as soon as it has it. */
+const moveMs = 60_000
 const loginMs = 12 * 3_600_000
 /** Above these limits the oldest is dropped, so that repeated requests cannot fill the memory. */
 const most = 50
@@ -19,8 +21,15 @@ export interface LoginSession {
   expiresAt: Date
 }
 
+interface LoginCode {
+  code: string
+  expiresAt: Date
+}
+
 export interface Logins {
-  issue(): { code: string; expiresAt: Date }
+  issue(): LoginCode
+  /** A code for another page of the same login, whose session ends with it; undefined for an unknown session. */
+  issueFor(token: string): LoginCode | undefined
   /** Uses a code and starts a session; undefined when the code is unknown, used or expired. */
   redeem(code: string): LoginSession | undefined
   /** The id of the login to which a session belongs; undefined for an unknown session. */
@@ -84,20 +93,26 @@ const createKeys = (now: () => Date, kept: Kept | undefined) => {
   }
 }
 
+interface OpenCode extends Entry {
+  /** The login that its session belongs to; absent = a new one. */
+  loginId?: string
+}
+
 const createCodes = (now: () => Date) => {
-  let all: Entry[] = []
-  const living = (): Entry[] => (all = all.filter(({ until }) => until > now().getTime()))
+  let all: OpenCode[] = []
+  const living = (): OpenCode[] => (all = all.filter(({ until }) => until > now().getTime()))
   return {
-    issue: () => {
+    issue: (loginId?: string): LoginCode => {
       const code = secret()
-      const until = now().getTime() + codeMs
-      all = [...living(), { digest: digestOf(code), until }].slice(-most)
+      const until = now().getTime() + (loginId === undefined ? codeMs : moveMs)
+      const entry = { digest: digestOf(code), until, ...(loginId === undefined ? {} : { loginId }) }
+      all = [...living(), entry].slice(-most)
       return { code, expiresAt: new Date(until) }
     },
-    take: (given: string): boolean => {
+    take: (given: string): OpenCode | undefined => {
       const found = find(living(), given)
       all = all.filter((entry) => entry !== found)
-      return found !== undefined
+      return found
     },
   }
 }
@@ -127,8 +142,17 @@ export const createLogins = (now: () => Date, kept?: Kept): Logins => {
   const engine = secret()
   const loginOf = (token: string): StoredLogin | undefined => keys.named(sessions.holds(token) ?? '')
   return {
-    issue: codes.issue,
-    redeem: (code) => (codes.take(code) ? sessions.begin(keys.begin()) : undefined),
+    issue: () => codes.issue(),
+    issueFor: (token) => {
+      const login = loginOf(token)
+      return login && codes.issue(login.id)
+    },
+    redeem: (given) => {
+      const code = codes.take(given)
+      if (code === undefined) return undefined
+      const login = code.loginId === undefined ? keys.begin() : keys.named(code.loginId)
+      return login && sessions.begin(login)
+    },
     loginOf: (token) => loginOf(token)?.id,
     keyOf: (token) => {
       const login = loginOf(token)

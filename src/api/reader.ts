@@ -11,6 +11,7 @@ import { playbooks } from '../recovery/ladder.ts'
 import type { Context } from '../runtime/core/context.ts'
 import { realPorts } from '../runtime/core/ports.ts'
 import { systemClock } from '../runtime/core/system-clock.ts'
+import type { Engine } from '../runtime/engine/engine.ts'
 import type { Db } from '../store/db.ts'
 import { openForReading } from '../store/open.ts'
 import { configuredDatabase, storeName } from '../store/postgres-location.ts'
@@ -22,6 +23,7 @@ import { openLog } from './engine-context.ts'
 import { forgeHere } from './forge-here.ts'
 import { createStreamLimits } from './limits.ts'
 import { createLogins } from './logins.ts'
+import { siblingsOfOne } from './siblings.ts'
 import { cacheDirOf } from './state-dir.ts'
 
 export interface ReaderOptions {
@@ -78,18 +80,21 @@ const contextOf = (db: Db, { repository, stateDir, environment }: ReaderOptions)
   }
 }
 
+const noEngine: Engine = {
+  id: '',
+  stopped: Promise.resolve(),
+  running: () => 0,
+  draining: () => false,
+  drain: needsEngine,
+  cancelRunning: needsEngine,
+}
+
 const partsOf = (context: Context, token: string, { repository, environment, version }: ReaderOptions): AppParts => ({
   context,
   token,
   version,
-  engine: {
-    id: '',
-    stopped: Promise.resolve(),
-    running: () => 0,
-    draining: () => false,
-    drain: needsEngine,
-    cancelRunning: needsEngine,
-  },
+  engine: noEngine,
+  siblings: siblingsOfOne({ context, engine: noEngine }),
   hub: { nudge: () => undefined, follow: needsEngine, followers: () => 0, close: () => Promise.resolve() },
   dashboard: { locate: needsEngine, asset: needsEngine },
   sinkLimits: { maxBehind: 0, stallMs: 0, now: () => 0 },

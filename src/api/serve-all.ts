@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, messageOf } from '../errors.ts'
 import type { Context } from '../runtime/core/context.ts'
+import type { Engine } from '../runtime/engine/engine.ts'
 import { systemClock } from '../runtime/core/system-clock.ts'
 import { createClaimTurns } from '../runtime/engine/claim-turns.ts'
 import { createApp } from './app.ts'
@@ -25,6 +26,7 @@ import { serve, type Served, type ServeOptions } from './serve.ts'
 import { createControl } from './shared-control.ts'
 import { openSharedMemory, sharedDirOf, type SharedRepository, type SharedState } from './shared-place.ts'
 import { createRouter, hostNameOf } from './shared-router.ts'
+import { countsOf, type Sibling } from './siblings.ts'
 import { settingsStamp } from './settings-stamp.ts'
 import { openStateDir, replaceStateFile } from './state-dir.ts'
 
@@ -42,7 +44,7 @@ interface Entry {
   url: string | null
   problem: SharedRepository['problem']
   served?: Served
-  context?: Context
+  parts?: { context: Context; engine: Engine }
   /** What its settings and folder looked like, and when, as it could not be opened. */
   tried?: { stamp: string; at: number }
   /** The opening or closing that is in progress, so that there is one at a time. */
@@ -85,9 +87,9 @@ const createShared = (options: ServeAllOptions, stop: () => void) => {
   const entries = new Map<string, Entry>()
   const allowHiddenCallers = options.allowHiddenCallers ?? false
   const runsLive = async (): Promise<boolean> => {
-    for (const { context } of entries.values())
+    for (const { parts } of entries.values())
       // One whose store does not respond may have runs.
-      if (context !== undefined && (await hasLiveRuns(context).catch(() => true))) return true
+      if (parts !== undefined && (await hasLiveRuns(parts.context).catch(() => true))) return true
     return false
   }
   const control = {
@@ -102,6 +104,18 @@ const createShared = (options: ServeAllOptions, stop: () => void) => {
 }
 type Shared = ReturnType<typeof createShared> & { router: ReturnType<typeof createRouter> }
 
+const viewOf = ({ listed, state, url, problem }: Entry): SharedRepository => ({
+  ...{ id: listed.id, repository: placeName(listed), state, url, problem },
+})
+
+const siblingsIn = ({ entries }: Shared): Promise<Sibling[]> =>
+  Promise.all(
+    [...entries.values()].map(async (entry) => ({
+      ...viewOf(entry),
+      counts: entry.parts === undefined ? null : await countsOf(entry.parts),
+    })),
+  )
+
 /** Puts the app of a repository behind its own name at the common port. */
 const reachIn =
   (shared: Shared, entry: Entry) =>
@@ -115,9 +129,10 @@ const reachIn =
       parts.shutdown()
     }
     const { port, socket, peerOf } = listener
-    const app = createApp({ ...parts, shutdown, logins, runsLive, names: [host], port, socket, peerOf })
+    const siblings = (): Promise<Sibling[]> => siblingsIn(shared)
+    const app = createApp({ ...parts, shutdown, logins, runsLive, siblings, names: [host], port, socket, peerOf })
     router.set(host, (...request) => working.run(id, () => app.fetch(...request)))
-    entry.context = parts.context
+    entry.parts = parts
     return { url: `http://${host}:${port()}`, socket, close: () => router.delete(host) }
   }
 
@@ -137,7 +152,7 @@ const broken = ({ log }: Shared, entry: Entry, error: unknown): void => {
 const ended = (shared: Shared, entry: Entry): void => {
   const { id, stateDir } = entry.listed
   delete entry.served
-  delete entry.context
+  delete entry.parts
   entry.url = null
   if (shared.memory.isDetached(id)) return put(entry, 'detached', { code: 'ENGINE_UNAVAILABLE', message: detachedText })
   put(entry, 'starting')
@@ -196,10 +211,6 @@ const entryOf = ({ entries }: Shared, listed: Listed): Entry => {
   return entry
 }
 
-const viewOf = ({ listed, state, url, problem }: Entry): SharedRepository => ({
-  ...{ id: listed.id, repository: placeName(listed), state, url, problem },
-})
-
 /** A person typed a command in it. One that was moved is still served at its old place for a moment. */
 const add = async (shared: Shared, id: string): Promise<SharedRepository> => {
   const { environment } = shared.options
@@ -209,8 +220,9 @@ const add = async (shared: Shared, id: string): Promise<SharedRepository> => {
   const listed = listedAt(stateDir)
   const entry = entryOf(shared, listed)
   await entry.busy
-  if (entry.context?.repository.root !== listed.record?.root) await entry.served?.stop()
-  if (entry.context?.stopping.aborted === true) await entry.served?.stopped
+  const context = entry.parts?.context
+  if (context?.repository.root !== listed.record?.root) await entry.served?.stop()
+  if (context?.stopping.aborted === true) await entry.served?.stopped
   shared.memory.setDetached(id, false)
   await open(shared, entry)
   return viewOf(entry)

@@ -98,6 +98,7 @@ describe('every answer is what the table says', () => {
     preflight: () => post('/system/preflight', '{"content":"Add a CSV export"}'),
     hostNeofetch: () => ({ path: '/system/host/neofetch' }),
     hostContext: () => ({ path: '/system/host/context' }),
+    listRepositories: () => ({ path: '/repositories' }),
     getConfig: () => ({ path: '/config' }),
     snapshots: () => ({ path: '/snapshots' }),
     listRemovable: () => ({ path: '/clean' }),
@@ -152,6 +153,8 @@ describe('every answer is what the table says', () => {
     'challenge',
     'resumeSession',
     'sessionKey',
+    // test/browser/switch-repository.test.ts
+    'visitRepository',
     'restore',
     'answerQuestion',
     'alwaysChange',

@@ -52,6 +52,9 @@ const chromiumArguments = [
   '--disable-sync',
 ]
 
+export const launchChromium = (): ReturnType<typeof chromium.launch> =>
+  chromium.launch({ executablePath: '/usr/bin/chromium', args: chromiumArguments })
+
 const makeRepository = (top: string, more: object): string => {
   const root = join(top, 'parser')
   mkdirSync(root)
@@ -125,7 +128,7 @@ export const openBrowserScene = async (more: object = {}): Promise<BrowserScene>
     if (!answer.ok) throw new Error(await answer.text())
     return (await answer.json()) as T
   }
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: chromiumArguments })
+  const browser = await launchChromium()
   const complaints: string[] = []
   const login = async (): Promise<string> => (await api<LoginUrl>('/login-codes', {})).url
   return {
