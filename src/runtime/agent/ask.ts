@@ -16,6 +16,7 @@ import { storeNow } from '../../store/event.ts'
 import { getGoal } from '../../store/goal.ts'
 import { isReleased } from '../core/run-context.ts'
 import { accountFor, accountLimitOf, harnessesOnAccount } from '../harness/accounts.ts'
+import { publishLimits } from '../harness/limits-elsewhere.ts'
 import { detectCapabilities } from '../harness/detected-capabilities.ts'
 import { findHarness, missingProgram, type HarnessChoice } from '../harness/harness-choice.ts'
 import { requireRight, type AskContext } from './ask-context.ts'
@@ -113,6 +114,7 @@ const storeLimit = async (runContext: AskContext, name: string, { evidence, rese
     const harnesses = harnessesOnAccount(context, account)
     await limitAccount(tx, { account, harnesses, evidence: shown, until, taskId: task.id, runId: run.id }, run.goalId)
   })
+  await publishLimits(context)
 }
 
 /** The provider's limit behind a failed launch, with the reset time that the text states. */

@@ -10,9 +10,12 @@ import type { Queryable } from '../../store/db.ts'
 import { listRuns } from '../../store/run.ts'
 import type { Context } from '../core/context.ts'
 import { harnessNamed, harnessNames, harnessesHere } from './harness-choice.ts'
+import { forgetLimitsElsewhere, limitsElsewhere } from './limits-elsewhere.ts'
+
+type AccountPlace = Pick<Context, 'config' | 'environment' | 'host' | 'ports'>
 
 /** Id of the account that this harness uses on this host. */
-export const accountFor = (context: Context, name: string): string => {
+export const accountFor = (context: AccountPlace, name: string): string => {
   const { driver, harness } = harnessNamed(context.config(), name)
   const { environment, host, ports } = context
   return accountOf({
@@ -22,8 +25,27 @@ export const accountFor = (context: Context, name: string): string => {
 }
 
 /** Names of all harnesses on this host that use the account. */
-export const harnessesOnAccount = (context: Context, account: string): string[] =>
+export const harnessesOnAccount = (context: AccountPlace, account: string): string[] =>
   harnessNames(context.config()).filter((name) => accountFor(context, name) === account)
+
+/** The limits that other repositories met on accounts that this one uses, with its own names of their harnesses. */
+export const foreignLimits = (context: AccountPlace & Pick<Context, 'clock' | 'stateDir'>): AccountLimit[] =>
+  limitsElsewhere(context)
+    .map((limit) => ({ ...limit, harnesses: harnessesOnAccount(context, limit.account) }))
+    .filter(({ harnesses }) => harnesses.length > 0)
+
+/** A person retried a task on this harness, whose account may have a higher limit by now. */
+export const forgetForeignLimits = (context: Context, harness: string): void => {
+  if (limitsElsewhere(context).length === 0) return
+  const own = accountFor(context, harness)
+  forgetLimitsElsewhere(context, (account) => account === own)
+}
+
+/** Of this repository and of the others. */
+const limitsNow = async (context: Context, db: Queryable): Promise<AccountLimit[]> => [
+  ...(await limitedAccounts(db)),
+  ...limitsElsewhere(context),
+]
 
 /** The limit that blocks this harness now; undefined = it can be launched. */
 export const accountLimitOf = async (
@@ -31,7 +53,7 @@ export const accountLimitOf = async (
   db: Queryable,
   name: string,
 ): Promise<AccountLimit | undefined> => {
-  const limits = await limitedAccounts(db)
+  const limits = await limitsNow(context, db)
   if (limits.length === 0) return undefined
   const account = accountFor(context, name)
   return limits.find((limit) => limit.account === account)
@@ -87,7 +109,7 @@ export const untriedHarness = async (context: Context, task: Task, run: Run): Pr
 
 /** The harnesses among these whose account is not at its limit. */
 export const freeHarnesses = async (context: Context, names: readonly string[]): Promise<string[]> => {
-  const limited = new Set((await limitedAccounts(context.db)).map(({ account }) => account))
+  const limited = new Set((await limitsNow(context, context.db)).map(({ account }) => account))
   return limited.size === 0 ? [...names] : names.filter((name) => !limited.has(accountFor(context, name)))
 }
 

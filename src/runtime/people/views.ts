@@ -19,6 +19,7 @@ import { countRecoveries, openWaits } from '../../store/recovery.ts'
 import { listRunsOf } from '../../store/run.ts'
 import { listTasks, listTasksOf } from '../../store/task.ts'
 import { spentSince } from '../../store/spent.ts'
+import type { AccountLimit } from '../../domain/account.ts'
 import type { QueueFacts } from '../../domain/claimability.ts'
 import { defaultLanes, type LaneLimits } from '../../domain/dispatch.ts'
 import { allowedGoalActions, allowedTaskActions } from '../../domain/allowed-actions.ts'
@@ -41,6 +42,7 @@ import {
 } from '../landing/goal-branch.ts'
 import { configuredChannels } from '../../domain/notification.ts'
 import { goalBranch, type Context } from '../core/context.ts'
+import { foreignLimits } from '../harness/accounts.ts'
 import { failingTargets } from './failing-targets.ts'
 import { noticesOf } from './notices.ts'
 import { recoveredSince, reworkedSince } from './report-parts.ts'
@@ -52,6 +54,8 @@ import { waitingOn, type TaskFacts, type WaitingOn } from './waiting-on.ts'
 export interface QueueSettings {
   lanes: LaneLimits
   failover: readonly string[]
+  /** Of accounts, met by other repositories. */
+  foreignLimits?: readonly AccountLimit[]
   /** The setting `limits.hourTokens`; absent = no limit. */
   hourTokens?: number
 }
@@ -73,11 +77,14 @@ export interface ViewOptions {
 
 /** What the views depend on besides the store. */
 export const viewOptions = (
-  context: Pick<Context, 'config' | 'repository' | 'ports' | 'host' | 'stateDir'>,
+  context: Pick<Context, 'clock' | 'config' | 'environment' | 'repository' | 'ports' | 'host' | 'stateDir'>,
 ): ViewOptions => {
   const { lanes, harness, limits, recovery, judge } = context.config()
   const { hourTokens } = limits
-  const queue = { lanes, failover: harness.failover ?? [], ...(hourTokens === undefined ? {} : { hourTokens }) }
+  const queue = {
+    ...{ lanes, failover: harness.failover ?? [], foreignLimits: foreignLimits(context) },
+    ...(hourTokens === undefined ? {} : { hourTokens }),
+  }
   const commands = recovery ?? { auto_approve: [], require_human: [] }
   return {
     ...{ find: findBranches(context), queue, channels: configuredChannels(context.config()), commands },
@@ -183,12 +190,17 @@ const goalViews = async (db: Queryable, goals: Goal[], shared: Shared, options: 
 
 /** What the queued tasks of the store compete for at this moment. */
 export const queueFacts = async (db: Queryable, now: Date, settings?: QueueSettings) => {
-  const { lanes, failover, hourTokens }: QueueSettings = settings ?? { lanes: defaultLanes, failover: [] }
+  const {
+    lanes,
+    failover,
+    hourTokens,
+    foreignLimits: foreign = [],
+  }: QueueSettings = settings ?? { lanes: defaultLanes, failover: [] }
   const leader = await currentLeader(db)
   return {
     engines: (await listEngines(db)).map((engine) => engineView(engine, leader, now)),
     agents: await listAgents(db),
-    limits: await limitedAccounts(db),
+    limits: [...(await limitedAccounts(db)), ...foreign],
     areaHolders: await tasksHoldingAreas(db),
     leases: await laneLeases(db),
     waitingFeatures: await waitingFeatures(db),

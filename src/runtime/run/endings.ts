@@ -20,6 +20,7 @@ import { finishRun, judgeRun } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import type { JudgedReport } from '../checks/check-runner.ts'
 import { accountFor, harnessesOnAccount } from '../harness/accounts.ts'
+import { publishLimits } from '../harness/limits-elsewhere.ts'
 import type { Context } from '../core/context.ts'
 import { heldQuestion, heldReason, heldWork } from '../core/held-work.ts'
 import type { ActionOf, ChosenRecovery } from '../core/recovery-record.ts'
@@ -133,13 +134,13 @@ const storeAccountLimit = async (
 export const endWaiting = async (runContext: RunContext, decision: ChosenRecovery<ActionOf<'wait'>>): Promise<void> => {
   const { action } = decision.step
   const { context } = runContext
+  const parks = action.name === 'WAIT_FOR_QUOTA'
   await context.db.transaction(async (tx) => {
     await failAttemptRecoveries(tx, runContext.task.id, `the run failed again: ${decision.diagnosis.evidence}`)
     await recordIntent(context, tx, runContext.run, decision)
     await closeRun(tx, runContext, 'failed', errorMetaOf(decision.diagnosis))
     const now = await storeNow(tx)
     const at = waitEndsAt(action, now)
-    const parks = action.name === 'WAIT_FOR_QUOTA'
     const reason = parks ? 'quota_wait' : decision.diagnosis.label
     const retry = { reason, at, count: action.count, limit: action.limit }
     if (parks)
@@ -161,6 +162,7 @@ export const endWaiting = async (runContext: RunContext, decision: ChosenRecover
       }),
     )
   })
+  if (parks) await publishLimits(context)
   context.at('recovery-intended')
 }
 
