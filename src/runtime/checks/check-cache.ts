@@ -29,7 +29,8 @@ export type Baseline = {
   /** `label`: the failure of the environment on the base commit, which excuses no failure of the work. */
   (
     | { state: 'passes' | 'no tests' | 'unknown'; detail: string; label?: string }
-    | { state: 'fails'; detail: string; set: FailingSet }
+    /** `again`: what failed when tests that failed ran a second time; absent = no tests, or no time. */
+    | { state: 'fails'; detail: string; set: FailingSet; again?: FailingSet }
   )
 
 /** `result`: present if the check ran in a verification and passed. */
@@ -52,7 +53,7 @@ const lockfiles = [
 ]
 
 /** Increase when the form or the meaning of a cached result changes: older results are then ignored. */
-const version = 4
+const version = 5
 
 export const checkCacheFolder = (stateDir: string): string => join(stateDir, 'baselines')
 
