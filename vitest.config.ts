@@ -40,9 +40,10 @@ const long = isLongForm
   ? []
   : [
       'test/{hostile/tree,hostile/weakened,real/traps,remote/corrections,remote/reviews,verify/codes}.test.ts',
-      'test/waits/{commands,conflict-solutions,conflicts,dispatch,effect,fault-agents,follow-restart,grants,judge}.test.ts',
-      'test/waits/{known-repair,limits,loops,machine-failures,owner-limits,person-only,probes,proposal-doors,red-before}.test.ts',
-      'test/waits/{remote,review-subjects,reviewers,stalled,workspaces}.test.ts',
+      'test/waits/{allowed-actions,ask,checkout-question,commands,conflict-solutions,conflicts,dispatch,effect}.test.ts',
+      'test/waits/{fault-agents,feedback,follow-restart,grants,judge,known-repair,limits,loops,machine-failures}.test.ts',
+      'test/waits/{no-change,owner-limits,person,person-only,probes,proposal-doors,red-before,refusals,remote}.test.ts',
+      'test/waits/{review,review-subjects,reviewers,stalled,stalls,workspaces}.test.ts',
     ]
 
 /** Folders whose suites are started by name from `.ci/run`. */

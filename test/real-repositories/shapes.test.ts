@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { describe, it } from 'vitest'
 import { runHere, type Ended } from '../cli/in-process.ts'
 import { prepareEngineHome } from '../support/engine-home.ts'
+import { isLongForm } from '../support/form.ts'
 
 const agent = "require('fs').writeFileSync('made.txt', 'made')"
 
@@ -142,16 +143,21 @@ const inShape = async (script: string, use: (shape: Shape) => Promise<void>): Pr
   }
 }
 
+/** CI takes each third; those between are of the same kind as one that it takes. */
+const chosen = <T>(all: readonly T[]): T[] => all.filter((_, index) => index % 3 === 0 || isLongForm)
+
 describe.concurrent('a repository', () => {
-  it.for(Object.entries(lands))('%s: the goal lands, and nothing else changes', async ([, script], { expect }) =>
-    inShape(script, async (shape) => {
-      const before = ownersOf(shape)
-      const { exitCode, stdout, stderr } = await shape.cli('run', 'Make made.txt', '--merge')
-      expect([exitCode, stderr], stdout).toEqual([0, ''])
-      expect(shape.git('show', 'HEAD:made.txt')).toBe('made')
-      expect(shape.git('diff', '--name-only', 'HEAD~1', 'HEAD')).toBe('made.txt\n')
-      expect(ownersOf(shape)).toEqual(before)
-    }),
+  it.for(chosen(Object.entries(lands)))(
+    '%s: the goal lands, and nothing else changes',
+    async ([, script], { expect }) =>
+      inShape(script, async (shape) => {
+        const before = ownersOf(shape)
+        const { exitCode, stdout, stderr } = await shape.cli('run', 'Make made.txt', '--merge')
+        expect([exitCode, stderr], stdout).toEqual([0, ''])
+        expect(shape.git('show', 'HEAD:made.txt')).toBe('made')
+        expect(shape.git('diff', '--name-only', 'HEAD~1', 'HEAD')).toBe('made.txt\n')
+        expect(ownersOf(shape)).toEqual(before)
+      }),
   )
 })
 
@@ -165,7 +171,7 @@ const remedies: [name: string, script: string, said: string, remedy: string[], t
 ]
 
 describe.concurrent('a repository', () => {
-  it.for(remedies)('%s: says what to do, and that works', async ([, script, said, remedy, then], { expect }) =>
+  it.for(chosen(remedies))('%s: says what to do, and that works', async ([, script, said, remedy, then], { expect }) =>
     inShape(script, async (shape) => {
       const first = await shape.cli('run', 'Make made.txt', '--merge')
       expect(first.stdout + first.stderr).toContain(said)

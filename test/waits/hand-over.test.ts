@@ -144,7 +144,7 @@ describe('a task that a person has taken over', () => {
     expect(readFileSync(prompts, 'utf8')).toContain('A person worked on this task before you')
   })
 
-  test('may change no other path than an agent, and can be cancelled', async () => {
+  test.runIf(isLongForm)('may change no other path than an agent, and can be cancelled', async () => {
     const goal = await stuck({ allowedPaths: ['src/**'] })
     const { id } = only(goal)
     const folder = await takeOver(id)
@@ -170,21 +170,24 @@ describe('a task that a person has taken over', () => {
   })
 })
 
-test('a task that no agent has begun is laid out as well, and cleaning leaves its folder alone', async () => {
-  const commands = ['node --test word.test.mjs']
-  const goal = await scene.work([{ commands }, { commands, after: ['1'] }])
-  const { id, place } = goal.tasks[1] as TaskView
-  expect(place).toBe('queued')
-  const { takenOver } = await scene.api<TaskView>(`/tasks/${id}/take-over`, {})
-  const folder = takenOver?.folder ?? ''
-  expect(readFileSync(join(folder, 'src/work.txt'), 'utf8')).toBe('open\n')
-  await scene.api('/clean', { dryRun: false })
-  expect(existsSync(folder)).toBe(true)
-  await scene.api(`/tasks/${id}/cancel`, {})
-  await scene.api('/clean', { dryRun: false })
-  expect(existsSync(folder)).toBe(false)
-  await scene.api(`/goals/${goal.id}/cancel`, {})
-})
+test.runIf(isLongForm)(
+  'a task that no agent has begun is laid out as well, and cleaning leaves its folder alone',
+  async () => {
+    const commands = ['node --test word.test.mjs']
+    const goal = await scene.work([{ commands }, { commands, after: ['1'] }])
+    const { id, place } = goal.tasks[1] as TaskView
+    expect(place).toBe('queued')
+    const { takenOver } = await scene.api<TaskView>(`/tasks/${id}/take-over`, {})
+    const folder = takenOver?.folder ?? ''
+    expect(readFileSync(join(folder, 'src/work.txt'), 'utf8')).toBe('open\n')
+    await scene.api('/clean', { dryRun: false })
+    expect(existsSync(folder)).toBe(true)
+    await scene.api(`/tasks/${id}/cancel`, {})
+    await scene.api('/clean', { dryRun: false })
+    expect(existsSync(folder)).toBe(false)
+    await scene.api(`/goals/${goal.id}/cancel`, {})
+  },
+)
 
 const start = async (point?: string): Promise<ChildProcess> => {
   const crash = point === undefined ? {} : { CHAOS_POINT: point }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
+import { isLongForm } from '../support/form.ts'
 
 let scene: Scene
 afterEach(() => scene?.clear())
@@ -123,7 +124,7 @@ describe('a check finds a module', () => {
     await greenWith(lay, {}, { 'package.json': '{}', 'package-lock.json': '{}' })
   })
 
-  test('of a workspace of its own without a lockfile', async () => {
+  test.runIf(isLongForm)('of a workspace of its own without a lockfile', async () => {
     const lay = (): void => {
       mkdirSync(join(scene.root, 'node_modules'))
       symlinkSync('../packages/dep', join(scene.root, 'node_modules/dep'))
@@ -168,7 +169,7 @@ describe('a turn', () => {
     expect((await scene.events(goal, 'run.work_brought_in')).map(({ payload }) => payload['from'])).toEqual([where])
   })
 
-  test('that writes only what git ignores is told so, and the question names it', async () => {
+  test.runIf(isLongForm)('that writes only what git ignores is told so, and the question names it', async () => {
     const agent = claude(`begin(); put('made.txt', 'made'); put('node_modules/x', 'x'); end()`)
     scene = await openScene({ agent }, {}, { files: { '.gitignore': 'made.txt\nnode_modules/\n' } })
     const goal = await scene.goal([{ commands: [] }])
@@ -177,17 +178,20 @@ describe('a turn', () => {
     expect(question?.happened).toContain('it wrote made.txt, which git ignores')
   })
 
-  test('that only makes an empty folder is told that git keeps none, and can put a file into it', async () => {
-    const agent = claude(
-      `begin(); mkdirSync('assets/icons', { recursive: true }); if (JSON.stringify(args).includes('no empty folder')) put('assets/icons/.gitkeep', ''); end({ result: 'I created it.' })`,
-    )
-    scene = await openScene({ agent }, {}, { files: { 'pass.js': '' } })
-    const goal = await scene.goal([{ commands: ['node pass.js'] }])
-    await scene.until(goal, 'ready', 'awaiting_human')
-    expect([changedIn(goal), await launchesOf(goal)]).toEqual([['assets/icons/.gitkeep'], 2])
-  })
+  test.runIf(isLongForm)(
+    'that only makes an empty folder is told that git keeps none, and can put a file into it',
+    async () => {
+      const agent = claude(
+        `begin(); mkdirSync('assets/icons', { recursive: true }); if (JSON.stringify(args).includes('no empty folder')) put('assets/icons/.gitkeep', ''); end({ result: 'I created it.' })`,
+      )
+      scene = await openScene({ agent }, {}, { files: { 'pass.js': '' } })
+      const goal = await scene.goal([{ commands: ['node pass.js'] }])
+      await scene.until(goal, 'ready', 'awaiting_human')
+      expect([changedIn(goal), await launchesOf(goal)]).toEqual([['assets/icons/.gitkeep'], 2])
+    },
+  )
 
-  test('that has an untracked and a changed file in one stash lands both', async () => {
+  test.runIf(isLongForm)('that has an untracked and a changed file in one stash lands both', async () => {
     const work = `put('notes.txt', 'changed'); put('made.txt', 'made'); git('stash', '-q', '-u')`
     scene = await openScene({ agent: claude(`${shell}; ${work}; end()`) }, {}, { files: { 'notes.txt': 'as it was' } })
     const goal = await scene.goal([{}])
@@ -195,7 +199,7 @@ describe('a turn', () => {
     expect(changedIn(goal)).toEqual(['made.txt', 'notes.txt'])
   })
 
-  test('that leaves different work in two stashes is asked again, with their names', async () => {
+  test.runIf(isLongForm)('that leaves different work in two stashes is asked again, with their names', async () => {
     const both = `for (const text of ['one', 'two']) { put('made.txt', text); git('stash', '-q', '-u') }`
     const agent = claude(`${shell}
       if (count('TOP/launches') === 1) { ${both} } else put('made.txt', 'made')

@@ -6,6 +6,7 @@ import { afterEach, expect, test } from 'vitest'
 import { createPaint, goalLines } from '../../src/cli/render.ts'
 import { limited, limitedFor } from '../recovery/limited.ts'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
+import { isLongForm } from '../support/form.ts'
 
 let scene: Scene
 afterEach(async () => scene.clear())
@@ -131,7 +132,7 @@ const outrun = (helps: boolean, login = "'renewed'"): FaultAgent => ({
     process.exit(1)`,
 })
 
-test(
+test.runIf(isLongForm)(
   'a login that another run renewed meanwhile is taken up once, in the same session',
   { timeout: 60_000 },
   async () => {
@@ -201,7 +202,7 @@ test(
   },
 )
 
-test(
+test.runIf(isLongForm)(
   'work that one harness does not get right goes on with the next one, which is told what fails',
   { timeout: 120_000 },
   async () => {
@@ -229,7 +230,7 @@ test(
   },
 )
 
-test(
+test.runIf(isLongForm)(
   'a task that is queued for a limited account begins under the harness of harness.failover',
   { timeout: 90_000 },
   async () => {
@@ -250,7 +251,7 @@ test(
   },
 )
 
-test(
+test.runIf(isLongForm)(
   'where every account is at its limit the task waits for the one that it uses now',
   { timeout: 90_000 },
   async () => {

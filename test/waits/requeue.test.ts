@@ -112,30 +112,37 @@ test.runIf(isLongForm)('an engine that is killed while a task waits continues it
   expect(await scene.events(goal, 'task.split')).toHaveLength(1)
 })
 
-test('a chain that reached its depth is one question about the goal, and a retry of the goal continues it', async () => {
-  const failing = { ...tasks[2], after: [] }
-  scene = await openScene({ agent }, { requeue: { ...requeue, reworkDepth: 1, inPlaceLimit: 1 }, playbooks }, { files })
-  const goal = await scene.goal([failing])
-  const asked = await scene.until(goal, 'awaiting_human')
-  expect(asked.tasks.map(({ status }) => status)).toEqual(['cancelled', 'cancelled'])
-  const [question, ...more] = await scene.questions()
-  expect(more).toEqual([])
-  expect(question).toMatchObject({ taskId: null, goalId: goal })
-  expect(question?.happened).toContain('Task 2 "[Rework] Make three" was given up after')
-  expect(question?.tried).toEqual([
-    'started the task again on its own work once',
-    'continued the work in a new task once',
-  ])
-  expect(asked.tasks.map(({ nextStep }) => nextStep?.text)).toEqual([
-    'task 2 continues its work',
-    `your answer is needed: unstuck answer ${goal}`,
-  ])
-  const reasons = (await scene.events(goal, 'task.recovery_escalated')).map(({ payload }) => payload['reason'])
-  expect(reasons).toEqual(['rework_chain_max_depth_reached'])
-  await scene.post(`/goals/${goal}/retry`)
-  const after = await scene.until(goal, 'active')
-  expect(after.tasks.map(({ status }) => status).filter((status) => status === 'cancelled')).toHaveLength(1)
-})
+test.runIf(isLongForm)(
+  'a chain that reached its depth is one question about the goal, and a retry of the goal continues it',
+  async () => {
+    const failing = { ...tasks[2], after: [] }
+    scene = await openScene(
+      { agent },
+      { requeue: { ...requeue, reworkDepth: 1, inPlaceLimit: 1 }, playbooks },
+      { files },
+    )
+    const goal = await scene.goal([failing])
+    const asked = await scene.until(goal, 'awaiting_human')
+    expect(asked.tasks.map(({ status }) => status)).toEqual(['cancelled', 'cancelled'])
+    const [question, ...more] = await scene.questions()
+    expect(more).toEqual([])
+    expect(question).toMatchObject({ taskId: null, goalId: goal })
+    expect(question?.happened).toContain('Task 2 "[Rework] Make three" was given up after')
+    expect(question?.tried).toEqual([
+      'started the task again on its own work once',
+      'continued the work in a new task once',
+    ])
+    expect(asked.tasks.map(({ nextStep }) => nextStep?.text)).toEqual([
+      'task 2 continues its work',
+      `your answer is needed: unstuck answer ${goal}`,
+    ])
+    const reasons = (await scene.events(goal, 'task.recovery_escalated')).map(({ payload }) => payload['reason'])
+    expect(reasons).toEqual(['rework_chain_max_depth_reached'])
+    await scene.post(`/goals/${goal}/retry`)
+    const after = await scene.until(goal, 'active')
+    expect(after.tasks.map(({ status }) => status).filter((status) => status === 'cancelled')).toHaveLength(1)
+  },
+)
 
 test('a path that no rule allows: the task waits, is given up, and the goal asks', async () => {
   const stray = { ...tasks[0], allowedPaths: ['other.txt'], commands: ['node -e 0'] }
@@ -195,24 +202,27 @@ test('a person allows exactly the paths of a task that was given up, and it cont
   expect(grants).toMatchObject([{ path: 'lib/extra.txt', scope: 'task', grantedBy: 'ada', rule: 'person', uses: 1 }])
 })
 
-test('a person leaves the files of a task that was given up out of its work, also where its agent makes them again', async () => {
-  const { goal, question } = await givenUp(strayer('lib/extra.txt', 'again'))
-  await scene.post(`/escalations/${question.id}/answer`, { choice: 'leave_out', by: 'ada' })
-  await scene.until(goal, 'ready')
-  expect(scene.show('src/work.txt', goal)).not.toBe('round 1')
-  expect(() => scene.show('lib/extra.txt', goal)).toThrow()
-  const last = (await scene.runs(goal)).at(-1)
-  expect(last?.verdict?.notes.join('\n')).toContain('lib/extra.txt is not part of the work: a person left it out')
-  const rounds = readFileSync(join(scene.top, 'rounds'), 'utf8')
-  expect(readFileSync(join(scene.top, 'prompts', rounds), 'utf8')).toContain(
-    'no part of the work, do not change them again: lib/extra.txt',
-  )
-  // What was left out is not lost.
-  const shadows = readdirSync(join(scene.top, 'home')).map((id) => join(scene.top, 'home', id, 'shadow.git'))
-  const shadow = shadows.find((path) => existsSync(path)) ?? ''
-  const kept = execFileSync('git', ['--git-dir', shadow, 'log', '--all', '--format=%H', '--', 'lib/extra.txt'])
-  expect(kept.toString()).not.toBe('')
-})
+test.runIf(isLongForm)(
+  'a person leaves the files of a task that was given up out of its work, also where its agent makes them again',
+  async () => {
+    const { goal, question } = await givenUp(strayer('lib/extra.txt', 'again'))
+    await scene.post(`/escalations/${question.id}/answer`, { choice: 'leave_out', by: 'ada' })
+    await scene.until(goal, 'ready')
+    expect(scene.show('src/work.txt', goal)).not.toBe('round 1')
+    expect(() => scene.show('lib/extra.txt', goal)).toThrow()
+    const last = (await scene.runs(goal)).at(-1)
+    expect(last?.verdict?.notes.join('\n')).toContain('lib/extra.txt is not part of the work: a person left it out')
+    const rounds = readFileSync(join(scene.top, 'rounds'), 'utf8')
+    expect(readFileSync(join(scene.top, 'prompts', rounds), 'utf8')).toContain(
+      'no part of the work, do not change them again: lib/extra.txt',
+    )
+    // What was left out is not lost.
+    const shadows = readdirSync(join(scene.top, 'home')).map((id) => join(scene.top, 'home', id, 'shadow.git'))
+    const shadow = shadows.find((path) => existsSync(path)) ?? ''
+    const kept = execFileSync('git', ['--git-dir', shadow, 'log', '--all', '--format=%H', '--', 'lib/extra.txt'])
+    expect(kept.toString()).not.toBe('')
+  },
+)
 
 test.each([
   ['outside of the task', ['src/**']],
