@@ -26,4 +26,8 @@ export const gitSection = {
     meaning:
       'Keeps the branch of a goal after its work has landed or the goal was cancelled. `false`: the branch goes then; of a cancelled goal with work, a snapshot stays for 14 days (`unstuck restore`).',
   }),
+  signCommits: trueOrFalse.default(true).meta({
+    meaning:
+      'Signs the commits that land where your git signs commits (`commit.gpgsign`), with your key. `false`: they land without signatures, and nothing is asked about a key that cannot be used.',
+  }),
 }

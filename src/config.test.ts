@@ -46,7 +46,7 @@ it('without a file, every key has its built-in value', () => {
       ...{ retries: 2, retrySeconds: 120 },
     },
     loop: { completion_promise: 'LOOP_COMPLETE', max_iterations: 20, stuck_threshold: 3, plan_files: [], roles: {} },
-    git: { branchPrefix: 'unstuck/', keepGoalBranches: false },
+    git: { branchPrefix: 'unstuck/', keepGoalBranches: false, signCommits: true },
     storage: { maxGb: 20 },
     remote: { timeoutSeconds: 300 },
     maxParallel: 2,

@@ -82,6 +82,7 @@ const table: readonly (readonly [pattern: string, kind: Kind])[] = [
   ['recovery.cooldown_seconds', 'wait'],
   ['recovery.on_unknown', ['deny', 'escalate', 'allow']],
   ['playbooks.disabled', 'denies'],
+  ['git.signCommits', 'off'],
   ['git.*', 'free'],
   ['storage.maxGb', 'free'],
   ['mcp.enabled', 'on'],

@@ -21,6 +21,8 @@ export const escalationKinds = [
   'checkout_changed',
   // The issue of a goal is not as it was when the goal began. The goal goes on.
   'issue_changed',
+  // The owner's git signs commits, and the key cannot be used without a person. Only the landing waits.
+  'unsigned_commits',
 ] as const
 export type EscalationKind = (typeof escalationKinds)[number]
 
@@ -46,6 +48,8 @@ export const choiceKinds = [
   'keep',
   'restore',
   'restart',
+  'land',
+  'land_unsigned',
   'approve',
   'reject',
   'ask_again',
@@ -90,6 +94,8 @@ type ChoiceData =
   | { kind: 'take_over'; runId: string }
   | { kind: 'keep' }
   | { kind: 'restart' }
+  | { kind: 'land' }
+  | { kind: 'land_unsigned' }
   | { kind: 'restore'; place: CheckoutPlace; changes: CheckoutChange[] }
   | { kind: 'approve' }
   | { kind: 'reject' }
@@ -137,9 +143,10 @@ export interface Answered extends Escalation {
   line: string | null
 }
 
-/** Whether no task and no goal waits for its answer. */
-export const isAside = ({ kind }: Pick<Escalation, 'kind'>): boolean =>
-  kind === 'checkout_changed' || kind === 'issue_changed'
+const aside: readonly EscalationKind[] = ['checkout_changed', 'issue_changed', 'unsigned_commits']
+
+/** Whether no task waits for its answer, and no goal with work that is left. */
+export const isAside = ({ kind }: Pick<Escalation, 'kind'>): boolean => aside.includes(kind)
 
 /** Whether its goal as a whole waits for its answer. */
 export const isAboutGoal = (question: Pick<Escalation, 'taskId' | 'kind'>): boolean =>
@@ -162,6 +169,7 @@ const topics: Record<EscalationKind, string> = {
   agent_question: 'question of the agent',
   checkout_changed: 'change in your checkout',
   issue_changed: 'changed issue',
+  unsigned_commits: 'commits without a signature',
 }
 
 /** What a question is about, in a few words for people. Finished work is asked about with the kinds of failures. */
@@ -201,6 +209,8 @@ export const escalationFlow = {
     answered('keep', 'resolved'),
     answered('restore', 'resolved'),
     answered('restart', 'resolved'),
+    answered('land', 'resolved'),
+    answered('land_unsigned', 'resolved'),
     answered('approve_recovery', 'approved'),
     answered('approve_always', 'approved'),
     answered('edit_recovery', 'approved'),

@@ -65,6 +65,20 @@ export interface TargetCheck {
   detail: string
 }
 
+/** The signatures of the owner on the commits of a goal, where the owner's git signs commits. */
+export interface GoalSigning {
+  /** Whether the key could be used without a person when it was tried last. */
+  usable: boolean
+  /** The head of which all commits that have not landed are signed. */
+  head?: string
+  /** Signed commits that are about to replace those up to `from`. */
+  next?: { from: string; to: string }
+  /** The head whose commits could not be signed, and when that was tried last (ISO 8601). */
+  failed?: { head: string; at: string }
+  /** A person lets the commits land without. */
+  waived?: true
+}
+
 /** The progress of a goal from its own branch to the user's. */
 export interface GoalLanding {
   /** A person ordered the landing, whatever `autoMerge` says. */
@@ -92,6 +106,8 @@ export interface GoalLanding {
   broken: BrokenBranch | null
   /** Null before the goal has landed. */
   target: TargetCheck | null
+  /** Absent before the key was tried, and where the owner's git signs no commits. */
+  signing?: GoalSigning
 }
 
 export const notLanding: GoalLanding = {

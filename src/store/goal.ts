@@ -257,7 +257,7 @@ export const tasksInProgress = (db: Queryable): Promise<Pick<Task, 'harness' | '
     sql`select distinct harness, kind from task join goal on goal.id = goal_id
     where goal.state in ('planning', 'active') and task.state not in ('done', 'cancelled')
       and not exists (select 1 from escalation where escalation.goal_id = goal.id and escalation.state = 'pending'
-        and escalation.kind not in ('checkout_changed', 'issue_changed'))
+        and escalation.kind not in ('checkout_changed', 'issue_changed', 'unsigned_commits'))
     order by harness, kind`,
   )
 

@@ -43,6 +43,7 @@ import { migration as goalLeftover } from './migrations/0037-goal-leftover.ts'
 import { migration as playbooks } from './migrations/0038-playbooks.ts'
 import { migration as issueId } from './migrations/0039-issue-id.ts'
 import { migration as issueChange } from './migrations/0040-issue-change.ts'
+import { migration as unsignedCommits } from './migrations/0041-unsigned-commits.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -84,6 +85,7 @@ export const migrations: readonly string[] = [
   playbooks,
   issueId,
   issueChange,
+  unsignedCommits,
 ]
 
 const uniqueViolation = '23505'

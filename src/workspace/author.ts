@@ -12,14 +12,20 @@ export interface Identity {
 const clean = (text: string | undefined): string =>
   (text ?? '').replace(/\s*[\p{Cc}<>]+\s*/gu, ' ').replace(/^[\s.,:;"'\\]+|[\s.,:;"'\\]+$/g, '')
 
-/** `author.*` before `user.*`, as in git. Undefined where name or address is not set, because git's guess names a machine. */
-export const authorOf = async (repository: Repository): Promise<Identity | undefined> => {
-  const args = ['config', '-z', '--get-regexp', '^(author|user)\\.(name|email)$']
+const identityAs = async (repository: Repository, role: 'author' | 'committer'): Promise<Identity | undefined> => {
+  const args = ['config', '-z', '--get-regexp', `^(${role}|user)\\.(name|email)$`]
   const { stdout } = await git(args, { ...inRepository(repository), okCodes: [0, 1] })
   const values = new Map(
     fieldsOf(stdout).map((field) => [field.slice(0, field.indexOf('\n')), field.slice(field.indexOf('\n') + 1)]),
   )
-  const of = (key: string): string => clean(values.get(`author.${key}`)) || clean(values.get(`user.${key}`))
+  const of = (key: string): string => clean(values.get(`${role}.${key}`)) || clean(values.get(`user.${key}`))
   const [name, email] = [of('name'), of('email')]
   return name === '' || email === '' ? undefined : { name, email }
 }
+
+/** `author.*` before `user.*`, as in git. Undefined where name or address is not set, because git's guess names a machine. */
+export const authorOf = (repository: Repository): Promise<Identity | undefined> => identityAs(repository, 'author')
+
+/** The same for whom a signature is by. */
+export const committerOf = (repository: Repository): Promise<Identity | undefined> =>
+  identityAs(repository, 'committer')

@@ -106,7 +106,8 @@ const wandered = async (
   return lost.length > 0 ? lost : beyond
 }
 
-const identityOf = (line: string): { name: string; email: string; date: string } => {
+/** The parts of an author or committer line, with the time as git reads it. */
+export const personOf = (line: string): { name: string; email: string; date: string } => {
   const match = /^(.*) <(.*)> (\d+ [+-]\d+)$/.exec(line)
   return {
     name: match?.[1] ?? 'Unstuck',
@@ -148,8 +149,8 @@ export const integrate = async (shadow: Shadow, request: Pick): Promise<Integrat
     return { ok: true, commit: request.commit, rebased: false }
   const merged = await mergedTree(shadow, request)
   if (merged.conflicts.length > 0) return { ok: false, conflicts: merged.conflicts }
-  const author = identityOf(source.author)
-  const committer = identityOf(source.committer)
+  const author = personOf(source.author)
+  const committer = personOf(source.committer)
   const variables = {
     GIT_AUTHOR_NAME: author.name,
     GIT_AUTHOR_EMAIL: author.email,

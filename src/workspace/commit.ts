@@ -90,6 +90,7 @@ export interface CommitFields {
   author: string
   committer: string
   message: string
+  isSigned: boolean
 }
 
 /** The fields of a commit object, verbatim (`author` with time and zone). */
@@ -105,6 +106,7 @@ export const readCommit = async (shadow: Shadow, commit: string): Promise<Commit
     author: all('author')[0] ?? '',
     committer: all('committer')[0] ?? '',
     message: stdout.slice(end + 2),
+    isSigned: headers.some((line) => line.startsWith('gpgsig')),
   }
 }
 

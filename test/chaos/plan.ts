@@ -103,6 +103,8 @@ const passes = (kind: Kind, point: CrashPoint): number => {
     'goal-rebase-published': moves,
     'goal-rebase-recorded': moves,
     'goal-reverified': moves,
+    'goal-signing-intended': 0,
+    'goal-signing-published': 0,
     'goal-push': kind === 'remote' ? 1 : 0,
     'goal-landed': kind === 'landing' || kind === 'moved' || kind === 'remote' ? 1 : 0,
     'goal-branch-kept': 0,
@@ -114,10 +116,13 @@ const passes = (kind: Kind, point: CrashPoint): number => {
 const kinds: Kind[] = ['landing', 'question', 'direct', 'moved', 'question']
 
 /**
- * No world passes the first for sure: checkout-report.test.ts kills there. The others come after the end of a goal, where a world has ended:
- * test/waits/goal-branches.test.ts and the simulation kill there.
+ * No world passes the first for sure: checkout-report.test.ts kills there. No owner of a world signs commits: test/waits/signing.test.ts kills
+ * there. The others come after the end of a goal, where a world has ended: test/waits/goal-branches.test.ts and the simulation kill there.
  */
-export const killedElsewhere: readonly CrashPoint[] = ['checkout-reported', 'goal-branch-kept', 'goal-branch-removed']
+export const killedElsewhere: readonly CrashPoint[] = [
+  ...(['checkout-reported', 'goal-signing-intended', 'goal-signing-published'] as const),
+  ...(['goal-branch-kept', 'goal-branch-removed'] as const),
+]
 const killedAt = crashPoints.filter((point) => !killedElsewhere.includes(point))
 
 /** The held CLI works in a clone, which a plain folder has none of. */

@@ -52,6 +52,10 @@ export const ofCheckout = {
   holdCheckout: async () => undefined,
   keepHeld: async () => undefined,
   readConfigValues: async () => ({}),
+  // The owner of the simulation signs no commits.
+  readSigning: async () => undefined,
+  trySigning: async () => ({ ok: false, detail: 'not simulated' }),
+  signCommits: async () => ({ ok: false, detail: 'not simulated' }),
 } satisfies Partial<Git>
 
 export interface SimGit {

@@ -45,7 +45,10 @@ export const choiceSchema = z.discriminatedUnion('kind', [
       }),
     ),
   }),
-  z.strictObject({ ...choiceFields, kind: z.enum(['approve', 'reject', 'ask_again', 'restart']) }),
+  z.strictObject({
+    ...choiceFields,
+    kind: z.enum(['approve', 'reject', 'ask_again', 'restart', 'land', 'land_unsigned']),
+  }),
   z.strictObject({ ...choiceFields, kind: z.literal('retry') }),
   z.strictObject({ ...choiceFields, kind: z.literal('resume') }),
   z.strictObject({ ...choiceFields, kind: z.literal('cancel') }),

@@ -32,6 +32,14 @@ export const goalSchemaFields = {
     ...{ asked: z.boolean(), outdated: z.boolean(), unverified: z.boolean(), sentBack: z.boolean(), tries: count },
     ...{ part: z.boolean().exactOptional(), partHead: text.exactOptional() },
     endedAs: z.enum(['failed', 'cancelled']).nullable().exactOptional(),
+    signing: z
+      .strictObject({
+        ...{ usable: z.boolean(), head: text.exactOptional() },
+        next: z.strictObject({ from: text, to: text }).exactOptional(),
+        failed: z.strictObject({ head: text, at: text }).exactOptional(),
+        waived: z.literal(true).exactOptional(),
+      })
+      .exactOptional(),
     refused: z.strictObject({ reason: text, detail: text, paths: names }).nullable(),
     broken: z
       .strictObject({

@@ -154,6 +154,22 @@ export const restartChoice = (question: Id): Choice => ({
   input: null,
 })
 
+export const landChoice = (command: string): Choice => ({
+  ...{ id: 'land', kind: 'land' },
+  label: 'Sign and land',
+  effect: 'The key is tried again. If it can be used, the commits are signed and land.',
+  command,
+  input: null,
+})
+
+export const landUnsignedChoice = (goal: Id): Choice => ({
+  ...{ id: 'land_unsigned', kind: 'land_unsigned' },
+  label: 'Land without signatures',
+  effect: 'The commits of this goal land as they are. For all goals: git.signCommits in .unstuck/config.json.',
+  command: `unstuck answer ${goal} land_unsigned`,
+  input: null,
+})
+
 export const restoreChoice = (question: Id, place: CheckoutPlace, changes: CheckoutChange[]): Choice => ({
   ...{ id: 'restore', kind: 'restore', place, changes },
   label: 'Restore the state before',

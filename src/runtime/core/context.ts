@@ -54,6 +54,8 @@ export const crashPoints = [
   'goal-rebase-published',
   'goal-rebase-recorded',
   'goal-reverified',
+  'goal-signing-intended',
+  'goal-signing-published',
   'goal-push',
   'goal-landed',
   'goal-branch-kept',

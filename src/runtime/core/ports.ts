@@ -63,6 +63,7 @@ import { renamesSince } from '../../workspace/renames.ts'
 import { commitsBetween, isContainedIn, mergeBase, recentTitles } from '../../workspace/history.ts'
 import { topOfCommit, treeOf } from '../../workspace/tree.ts'
 import { tendTrees } from '../../workspace/tree-pool.ts'
+import { readSigning, signCommits, trySigning } from '../../workspace/signing.ts'
 import { repairDependencies } from '../../workspace/repair-dependencies.ts'
 import { maintainPool } from '../../workspace/package-pool.ts'
 import { checkOutSubmodules } from '../../workspace/submodules.ts'
@@ -168,6 +169,7 @@ const realGit = {
   readRef,
   readRefLog,
   readRefs,
+  readSigning,
   readTexts,
   recentTitles,
   removePackages,
@@ -179,6 +181,7 @@ const realGit = {
   revertFiles,
   revertedTree,
   seedCaches,
+  signCommits,
   snapshot: takeSnapshot,
   tendPool: maintainPool,
   tendTrees,
@@ -187,6 +190,7 @@ const realGit = {
   topOfCommit,
   treeOf,
   traceVariables,
+  trySigning,
   viewChanges,
 }
 

@@ -6,6 +6,7 @@ import type { Context } from '../core/context.ts'
 import { processMergeQueue, requeueInterruptedMerges } from '../landing/merge-queue.ts'
 import { updateOutdatedGoals } from '../landing/outdated-goals.ts'
 import { checkTargets } from '../landing/target-check.ts'
+import { createGoalSigner } from '../landing/sign-goals.ts'
 import { restoreGoalBranches } from '../landing/ref-guard.ts'
 import { claimReviews, type ClaimedReview } from '../landing/review-claim.ts'
 import { reviewWork } from '../landing/review-work.ts'
@@ -52,15 +53,19 @@ export const createSideJob = (job: (context: Context) => Promise<void>): SideJob
  * work. Goal branches are guarded in the same job: in parallel to a merge, the guard could take the merge's newest
  * commit for a foreign one.
  */
-export const createMerger = (): SideJob =>
-  createSideJob(async (context) => {
+export const createMerger = (): SideJob => {
+  const signGoals = createGoalSigner()
+  return createSideJob(async (context) => {
     // There is only one job at a time, so an entry in processing at its start was left by a store failure.
     await requeueInterruptedMerges(context)
     await restoreGoalBranches(context)
+    await signGoals(context)
     await updateOutdatedGoals(context)
     await processMergeQueue(context)
+    await signGoals(context)
     await checkTargets(context)
   })
+}
 
 /**
  * Reviews run next to the loop, because a reviewer takes minutes. Several run at a time, and a new one begins without waiting for those:

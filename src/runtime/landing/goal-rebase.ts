@@ -102,7 +102,11 @@ const seeRemote = async (context: Context, goal: Goal): Promise<Seen | undefined
 }
 
 /** Moves the local goal branch. False = something else moved it; the next try restores it first. */
-const publishLocal = async (context: Context, goal: Goal, move: { onto: string; to: string }): Promise<boolean> => {
+export const publishLocal = async (
+  context: Context,
+  goal: Goal,
+  move: { onto: string; to: string },
+): Promise<boolean> => {
   const { git } = context.ports
   const ref = goalRef(goal)
   if ((await git.readRef(context.repository, ref)) === move.to) return true
@@ -112,7 +116,8 @@ const publishLocal = async (context: Context, goal: Goal, move: { onto: string; 
   return (await git.publish(context.repository, context.shadow, change)) === 'done'
 }
 
-const publishRemote = async (
+/** The same for the branch on the remote, from the commit that was found there. Throws if the remote refuses it. */
+export const publishRemote = async (
   context: Context,
   goal: Goal,
   { onto, to, found }: { onto: string; to: string; found: string | null },

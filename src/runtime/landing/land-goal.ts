@@ -18,6 +18,7 @@ import { acceptedFailuresText, autoLandBlocker } from './accepted-failures.ts'
 import { refusalInQuestion } from './checkout-question.ts'
 import { isWorkOn } from './goal-work.ts'
 import { fastForwardTarget, isOnTarget, remoteTargetTip } from './remote-target.ts'
+import { closeSigningQuestion, isSigned } from './signed.ts'
 import { addsOnlyGoal } from './target-tip.ts'
 
 /** If the target moves again after each of this many rebases, the goal stays ready and a person lands it. */
@@ -122,11 +123,21 @@ const holdBack = async (
   await refuseLanding(context, goal, { reason: 'still-failing', detail: held, paths: [] })
 }
 
+/** The merge queue signs the commits, or says why it cannot. A rebase would make them anew, so it comes first. */
+const waitForSignatures = async (context: Context, goal: Ready, tip: string | null): Promise<void> => {
+  if (tip === null) {
+    const detail = `there is no branch ${goal.targetBranch}`
+    return refuseLanding(context, goal, { reason: 'branch-missing', detail, paths: [] })
+  }
+  if (!(await addsOnlyGoal(context, goal, tip))) await reopen(context, goal)
+}
+
 const landGoal = async (context: Context, goal: Ready, poll: TargetPoll, tipOf: ReadTip): Promise<void> => {
   const landed = async (how: string, tip: string): Promise<void> => {
     const reason = `${how}${await acceptedFailuresText(context, goal)}`
     await context.db.transaction(async (tx) => {
       const moved = await moveGoal(tx, goal, 'landed', reason)
+      await closeSigningQuestion(tx, goal.id)
       if (moved.ok) await progressGoal(tx, goal.id, { landing: { target: targetCheckOf(tip, goal.baseCommit ?? tip) } })
     })
     context.wake()
@@ -141,6 +152,7 @@ const landGoal = async (context: Context, goal: Ready, poll: TargetPoll, tipOf: 
   if (goal.landing.unverified) return reopen(context, goal)
   const held = goal.landing.asked ? undefined : await autoLandBlocker(context, goal)
   if (held !== undefined) return holdBack(context, goal, { held, tip: await targetTip(context, goal, tipOf) })
+  if (!(await isSigned(context, goal))) return waitForSignatures(context, goal, await targetTip(context, goal, tipOf))
   const moved = goal.repoMode === 'remote' ? await fastForwardTarget(context, goal) : await tryForward(context, goal)
   context.at('goal-landed')
   if (moved.ok) await landed(`${goal.targetBranch} was fast-forwarded`, goal.headCommit)
@@ -175,7 +187,9 @@ const pollMs = 10_000
 
 /** A remote is polled less often for a change that only a person makes. */
 const pollMsOf = (goal: Goal): number => {
-  if (goal.landing.asked) return 0
+  const { asked, signing, refused } = goal.landing
+  const isJustSigned = signing?.head === goal.headCommit && goal.autoMerge && refused === null
+  if (asked || isJustSigned) return 0
   if (goal.repoMode !== 'remote') return pollMs
   if (!goal.autoMerge) return 6 * pollMs
   return goal.landing.refused === null ? pollMs : 60 * pollMs

@@ -12,10 +12,11 @@ import { refusalInQuestion } from './checkout-question.ts'
 import { hasTarget, targetTip, tryForward, unlessUnreachable, type ReadTip, type Ready } from './land-goal.ts'
 import { refusalText } from './refused-landing.ts'
 import { fastForwardTarget } from './remote-target.ts'
+import { closeSigningQuestion, isSigned } from './signed.ts'
 import { addsOnlyGoal } from './target-tip.ts'
 
 /** The order is over: a person gives it again once the reason is gone. */
-const refusePart = (context: Context, goal: Ready, refused: LandingRefusal): Promise<void> =>
+export const refusePart = (context: Context, goal: Ready, refused: LandingRefusal): Promise<void> =>
   context.db.transaction(async (tx) => {
     const reason = `${refusalText(goal, refused)} --done`
     await progressGoal(tx, goal.id, { reason, landing: { part: false } })
@@ -30,6 +31,7 @@ const landed = (context: Context, goal: Ready, tasks: readonly Task[]): Promise<
   return context.db.transaction(async (tx) => {
     const payload = { branch: goal.targetBranch, commit: goal.headCommit, done, left: work.length - done }
     await progressGoal(tx, goal.id, { landing: { part: false, partHead: goal.headCommit } })
+    await closeSigningQuestion(tx, goal.id)
     await appendEvent(tx, { type: 'goal.part_landed', goalId: goal.id, payload })
   })
 }
@@ -86,6 +88,8 @@ const landPart = async (context: Context, goal: Ready, tasks: readonly Task[], t
   const place = await isLandedOrAhead(context, goal, tip)
   if (place === 'landed') return landed(context, goal, tasks)
   if (place === 'diverged') return outdate(context, goal, tasks)
+  // The merge queue signs the commits, or refuses.
+  if (!(await isSigned(context, goal))) return
   const moved = goal.repoMode === 'remote' ? await fastForwardTarget(context, goal) : await tryForward(context, goal)
   context.at('goal-landed')
   if (moved.ok) return landed(context, goal, tasks)

@@ -23,6 +23,7 @@ import { isWorkOn } from './goal-work.ts'
 import { hasTarget, type Ready } from './land-goal.ts'
 import { refuseLanding } from './refused-landing.ts'
 import { targetRef } from './remote-target.ts'
+import { closeSigningQuestion, isSigned } from './signed.ts'
 
 /** Whether finished goals become pull requests instead of landing by themselves. */
 export const opensPullRequests = ({ config }: Pick<Context, 'config'>): boolean => {
@@ -109,6 +110,7 @@ const finish = async (context: Context, origin: Remote, goal: Ready, pull: PullR
   await context.db.transaction(async (tx) => {
     mustSucceed(await moveGoal(tx, goal, 'landed', reason))
     await recordPullRequest(tx, goal.id, pull)
+    await closeSigningQuestion(tx, goal.id)
   })
   context.wake()
 }
@@ -175,6 +177,8 @@ const follow = async (
   const isMerged = known?.state === 'merged'
   if (isMerged && (await isWhole(context, origin, goal, { link, merged: known })))
     return finish(context, origin, goal, known)
+  // The merge queue signs the commits, or asks.
+  if (!(await isSigned(context, goal))) return
   if (!(await pushHead(context, origin, goal, link))) {
     const detail = `${goalBranch(goal)} on ${origin.url} has commits that the goal does not have`
     return refuseLanding(context, goal, { reason: 'branch-changed', detail, paths: [] })

@@ -60,11 +60,11 @@ export const restoreGoalBranch = async (context: Context, goal: Goal): Promise<v
 }
 
 /**
- * A moved branch may be the result of a merge or rebase that a crash interrupted, which the queue finishes. A deleted
+ * A moved branch may be the result of a merge, a rebase or signatures that a crash interrupted, which the queue finishes. A deleted
  * branch never is.
  */
-const mayBeOurMove = async (context: Context, goal: Goal): Promise<boolean> => {
-  if (goal.landing.outdated) return true
+const mayBeOurMove = async (context: Context, goal: Goal, found: string): Promise<boolean> => {
+  if (goal.landing.outdated || goal.landing.signing?.next?.to === found) return true
   const merges = await listMerges(context.db, { goalId: goal.id })
   return merges.some(({ state }) => state === 'pending' || state === 'processing')
 }
@@ -76,7 +76,7 @@ const guardOne = async (context: Context, goal: Goal, found: string | undefined)
   if (isUnchanged && broken !== null && broken.reason !== 'replaced') return recordRepairedBranch(context, goal.id)
   if (waitsForBranch(goal)) return goal.state === 'paused' ? undefined : askAboutBranchAgain(context, goal.id)
   // With a broken branch neither the queue nor a rebase finishes anything; both do their step again on the restored branch.
-  if (isUnchanged || (broken === null && found !== undefined && (await mayBeOurMove(context, goal)))) return
+  if (isUnchanged || (broken === null && found !== undefined && (await mayBeOurMove(context, goal, found)))) return
   if (!(await isBranchRetryDue(context, goal))) return
   await restoreGoalBranch(context, goal)
   if (broken !== null) await recordRepairedBranch(context, goal.id)

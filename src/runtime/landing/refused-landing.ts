@@ -33,6 +33,7 @@ const remedy: Record<string, string> = {
   outrun: 'wait for the pushes to it to stop',
   refused: 'allow this push on the remote',
   checks: 'fix that',
+  unsigned: 'unlock the key in its agent, or answer the question',
   'still-failing': 'accept this',
   nothing: 'wait until a task is done',
   paused: 'resume the goal',
@@ -58,7 +59,7 @@ export const refusalText = (goal: Goal, { reason, detail, paths }: LandingRefusa
  * Refusals that occur only when the goal is based on the current tip of its target: the count of the target's moves
  * starts again.
  */
-const onCurrentTip = new Set(['dirty', 'busy', 'untracked-in-the-way', 'still-failing'])
+const onCurrentTip = new Set(['dirty', 'busy', 'untracked-in-the-way', 'still-failing', 'unsigned'])
 
 /** If work that has to be redone is still on the branch after this many tries, a person is asked. */
 const triesLimit = 5

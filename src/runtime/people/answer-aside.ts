@@ -1,4 +1,4 @@
-/** Carries out answers for which no task and no goal waits: about a change in the checkout, and about a changed issue. */
+/** Carries out answers for which no task waits: about a change in the checkout, a changed issue, and commits that cannot be signed. */
 import { join } from 'node:path'
 import type { Choice, Escalation } from '../../domain/escalation.ts'
 import { AppError } from '../../errors.ts'
@@ -6,9 +6,11 @@ import { visibleText } from '../../visible-text.ts'
 import { answerEscalation } from '../../store/escalation.ts'
 import { appendEvent } from '../../store/event.ts'
 import { orderRestart } from '../../store/forge-link.ts'
+import { progressGoal } from '../../store/goal.ts'
 import type { Context } from '../core/context.ts'
 import { heldFolder } from '../landing/checkout-question.ts'
-import { movedOrThrow } from './commands.ts'
+import { landGoal } from './ask-landing.ts'
+import { goalNamed, movedOrThrow } from './commands.ts'
 
 export const keepChanges = async (context: Context, question: Escalation): Promise<void> => {
   await context.db.transaction(async (tx) => {
@@ -63,13 +65,35 @@ const restartFromIssue = async (context: Context, question: Escalation): Promise
   context.wake()
 }
 
-/** The question is about the checkout or about an issue. */
-export const answerAside = async (
-  context: Context,
-  question: Escalation,
-  choice: Extract<Choice, { kind: 'keep' | 'restore' | 'restart' }>,
-): Promise<void> => {
+/** Answer and order are one transaction: a landing that is refused again asks a new question. */
+const landAnswered = async (context: Context, question: Escalation, kind: 'land' | 'land_unsigned'): Promise<void> => {
+  const { state, landing } = await goalNamed(context.db, question.goalId)
+  await landGoal(context, question.goalId, {
+    done: state !== 'ready',
+    before: async (tx) => {
+      movedOrThrow(await answerEscalation(tx, question, kind))
+      const signing = { usable: false, ...landing.signing, waived: true as const }
+      if (kind === 'land_unsigned') await progressGoal(tx, question.goalId, { landing: { signing } })
+    },
+  })
+}
+
+type AsideChoice = Extract<Choice, { kind: 'keep' | 'restore' | 'restart' | 'land' | 'land_unsigned' }>
+
+const asideKinds: readonly string[] = [
+  'keep',
+  'restore',
+  'restart',
+  'land',
+  'land_unsigned',
+] satisfies AsideChoice['kind'][]
+
+/** The question is about the checkout, an issue, or signatures. */
+export const isAsideChoice = (choice: Choice): choice is AsideChoice => asideKinds.includes(choice.kind)
+
+export const answerAside = async (context: Context, question: Escalation, choice: AsideChoice): Promise<void> => {
   if (choice.kind === 'keep') await keepChanges(context, question)
   else if (choice.kind === 'restore') await restoreChanges(context, question, choice)
-  else await restartFromIssue(context, question)
+  else if (choice.kind === 'restart') await restartFromIssue(context, question)
+  else await landAnswered(context, question, choice.kind)
 }

@@ -25,7 +25,7 @@ import { approveAlways } from './approve-always.ts'
 import { approveTask, askReviewerAgain, rejectTask } from './approve.ts'
 import { takeOverTask } from './take-over-task.ts'
 import { editBeforeRetry } from './edit-task.ts'
-import { answerAside } from './answer-aside.ts'
+import { answerAside, isAsideChoice } from './answer-aside.ts'
 import { leavePathsOut } from './leave-out.ts'
 import { grantInAnswer } from './path-grants.ts'
 import { replyToAgent } from './reply-to-agent.ts'
@@ -101,10 +101,7 @@ const retryAsked = async (
   choice: ChoiceKind,
   more: { hint?: string; before?: Before; last?: (tx: Queryable) => Promise<void> } = {},
 ): Promise<void> => {
-  if (taskId === null) {
-    await retryGoal(context, question.goalId)
-    return
-  }
+  if (taskId === null) return void (await retryGoal(context, question.goalId))
   const { before, ...rest } = more
   await retryTask(context, taskId, {
     ...{ by, choice, ...rest },
@@ -269,6 +266,7 @@ const carryOut = async (
   { choice, text, cancelRunning }: { choice: Choice; text: string; cancelRunning: CancelRunning },
 ): Promise<void> => {
   const { context, question, by } = asked
+  if (isAsideChoice(choice)) return answerAside(context, question, choice)
   switch (choice.kind) {
     case 'widen':
     case 'leave_out':
@@ -308,10 +306,6 @@ const carryOut = async (
       return answerAboutProposal(asked, choice, text)
     case 'take_over':
       return void (await takeOverTask(context, question.taskId ?? '', { by }))
-    case 'keep':
-    case 'restore':
-    case 'restart':
-      return answerAside(context, question, choice)
     case 'approve':
     case 'reject':
     case 'ask_again':

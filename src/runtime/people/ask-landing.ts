@@ -67,17 +67,18 @@ const intoBranch = async ({ ports, repository }: Context, goal: Goal, branch: st
 
 /**
  * Requests the landing of a ready goal, also if `autoMerge` is off, or of one that is ready when its checks have passed on a newer base; with
- * `done`, of what is done of an unfinished one. The engine lands it and stores the result with the goal.
+ * `done`, of what is done of an unfinished one. The engine lands it and stores the result with the goal. `before` happens in the same transaction.
  */
 export const landGoal = async (
   context: Context,
   id: string,
-  { done = false, into }: { done?: boolean; into?: string } = {},
+  { done = false, into, before }: { done?: boolean; into?: string; before?: (tx: Queryable) => Promise<void> } = {},
 ): Promise<Goal> => {
   const present = await findBranches(context)()
   const found = await goalNamed(context.db, id)
   const chosen = into === undefined ? undefined : await intoBranch(context, found, into)
   await context.db.transaction(async (tx) => {
+    await before?.(tx)
     const goal = await goalNamed(tx, id)
     if (goal.state === 'done') return
     // The order is kept, and carried out when the checks have passed on the newer base.

@@ -68,7 +68,8 @@ const answer = async (tx: Queryable, taskId: string, choice: ChoiceKind): Promis
 /** Answers the questions about the goal as a whole. `resume` answers only those that offer it: not the one about cancelled tasks. */
 const answerGoal = async (tx: Queryable, goalId: string, choice: ChoiceKind): Promise<void> => {
   const pending = (await listEscalations(tx, { goalId, pendingOnly: true })).filter(
-    (entry) => isAboutGoal(entry) || (choice === 'cancel' && entry.kind === 'issue_changed'),
+    (entry) =>
+      isAboutGoal(entry) || (choice === 'cancel' && entry.kind !== 'checkout_changed' && entry.taskId === null),
   )
   for (const entry of pending.filter((entry) => choice !== 'resume' || offersChoice(entry, choice))) {
     movedOrThrow(await answerEscalation(tx, entry, choice))

@@ -100,6 +100,16 @@ export const goalEvents: EventTypes = {
     sentence: (p) =>
       `the goal branch now starts at ${payloadText(p, 'onto').slice(0, 12)}, the tip of its target${p.leftOut === 0 ? ` (${counted(p, 'commits', 'commit')})` : `; ${counted(p, 'leftOut', 'task')} of it start again there`}`,
   },
+  'goal.cannot_sign': {
+    meaning:
+      "the owner's git signs commits, and the key cannot be used without a person; the work goes on, and its landing will ask",
+    sentence: (p) =>
+      `your git signs commits, and your key cannot be used without you: ${payloadText(p, 'detail')}. The work goes on; unlock the key in its agent before it lands, or set git.signCommits to false`,
+  },
+  'goal.signed': {
+    meaning: "the commits that are about to land were signed with the owner's key",
+    sentence: (p) => `${counted(p, 'commits', 'commit')} signed with your key`,
+  },
   'goal.reverified': {
     meaning: 'the checks of a rebased goal ran again',
     sentence: (p) => `verified again on the newer base: ${p.passed === true ? 'passed' : 'failed'}`,

@@ -18,6 +18,7 @@ import { remoteLinkOf } from '../core/remote-link.ts'
 import { withoutSecrets } from '../core/without-secrets.ts'
 import { refusalInQuestion } from '../landing/checkout-question.ts'
 import { remoteTargetTip, targetRef } from '../landing/remote-target.ts'
+import { signingHere } from '../landing/signed.ts'
 import { targetCheckOf } from '../landing/target-check.ts'
 import { goalNamed, taskNamed } from './commands.ts'
 
@@ -103,7 +104,7 @@ const laterWork = async (context: Context, { entry, tip }: Landed, paths: readon
   return found
 }
 
-/** Equal input gives an equal commit: a revert that a crash interrupted is made again as the same object. */
+/** Equal input gives an equal commit, but for a signature: a revert that a crash interrupted is found by its trailer. */
 const revertCommit = async (context: Context, landed: Landed): Promise<string> => {
   const { goal, task, entry, tip } = landed
   const { git } = context.ports
@@ -124,6 +125,18 @@ const revertCommit = async (context: Context, landed: Landed): Promise<string> =
     body: `This reverts commit ${entry.landedCommit}.`,
     trailers: { [revertsTrailer]: entry.landedCommit },
   })
+}
+
+/** As the owner's git would sign it. The person is there, so a key that cannot be used is said and nothing is asked. */
+const signedCommit = async (context: Context, { goal, tip }: Landed, commit: string): Promise<string> => {
+  const { repository, shadow, ports } = context
+  const signing = await signingHere(context)
+  if (signing === undefined) return commit
+  const signed = await ports.git.signCommits({ repository, shadow, signing }, { base: tip, head: commit })
+  if (signed.ok) return signed.head
+  throw illegal(
+    `${goal.targetBranch} was not changed: the commit cannot be signed with your key: ${signed.detail}. Unlock the key in its agent, or set git.signCommits to false, then try again`,
+  )
 }
 
 const remedies: Partial<Record<Extract<FastForward, { ok: false }>['reason'], string>> = {
@@ -189,7 +202,7 @@ export const revertTask = async (context: Context, id: string, by: string | unde
   const earlier = await earlierRevert(context, landed)
   if (earlier !== undefined && earlier === entry.revertedCommit)
     throw illegal(`${taskNameInside(task)} is reverted already, by ${earlier.slice(0, 12)} on ${goal.targetBranch}`)
-  const commit = earlier ?? (await revertCommit(context, landed))
+  const commit = earlier ?? (await signedCommit(context, landed, await revertCommit(context, landed)))
   if (earlier === undefined) await publish(context, landed, commit)
   return record(context, landed, commit, by)
 }
