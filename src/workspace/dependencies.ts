@@ -11,7 +11,7 @@ import type { Repository } from './repository-types.ts'
 import { copyInstalled } from './copy-installed.ts'
 import { isFolder } from './installed/bounded-read.ts'
 import { installedFolders, packageKeyOf, lockOf } from './package-kind.ts'
-import { layFromPool, layOwnInstall } from './own-installs.ts'
+import { layFromPool, layOwnInstalls } from './own-installs.ts'
 import { poolKindOf, returnTree, registerKind } from './package-pool.ts'
 import { readTrees, treesFile, recordTree } from './package-record.ts'
 
@@ -78,7 +78,7 @@ export const prepareDependencies = async (request: PreparationRequest): Promise<
       copied += 1
     }
   }
-  if (await layOwnInstall(request)) return result('copied', 'packages of an install before an earlier agent')
+  if (await layOwnInstalls(request)) return result('copied', 'packages of an install before an earlier agent')
   if (folders.length === 0) return result('none', 'the checkout has no installed packages')
   if (copied === 0) return result('skipped', notes.join('; '))
   return result('copied', `${copied} of ${folders.length} package folders copied`)

@@ -1,5 +1,5 @@
 /**
- * Packages that Unstuck installed itself, because the user's checkout has none. The tree of an install at the top of a fresh clone, before
+ * Packages that Unstuck installed itself, because the user's checkout has none. The tree of an install in a folder of a fresh clone, before
  * its agent began, joins the pool under a key of everything that the install read. So the checks of that run, and every later run, get
  * a copy instead of another install.
  */
@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { foldersAbove } from '../domain/folders-above.ts'
 import { readRegular, readRegularText } from '../platform/regular-file.ts'
 import { copyInstalled } from './copy-installed.ts'
 import { copyTree } from './copy-tree.ts'
@@ -43,7 +44,7 @@ export const layFromPool = async (
   return true
 }
 
-/** Files at the top that change what an install brings. */
+/** Files in the folder of an install, or above it, that change what it brings. */
 const settings = [
   ...['.npmrc', '.yarnrc', '.yarnrc.yml', 'bunfig.toml', 'pnpm-workspace.yaml', '.pnpmfile.cjs'],
   ...lockfiles,
@@ -78,17 +79,27 @@ const manifestsIn = async (workspace: string, folder = '', depth = deepest): Pro
   return found
 }
 
+/** A package that lies beside the folder of an install, not below it. */
+const besidePattern = /":"(?:(?:file|link|portal):)?(?:\.\/)*\.\.\//
+
+/** The manifests that an install in a folder reads; undefined = it also runs scripts of the repository. */
+const manifestsRead = async (workspace: string, at: string): Promise<object[] | undefined> => {
+  const below = await manifestsIn(workspace, at)
+  return at !== '' && besidePattern.test(JSON.stringify(below)) ? manifestsIn(workspace) : below
+}
+
 /**
- * What an install at the top of a workspace reads, as a key; undefined = it also runs scripts of the repository, and what these write into
+ * What an install in a folder of a workspace reads, as a key; undefined = it also runs scripts of the repository, and what these write into
  * the packages may depend on any file.
  */
-const inputKeyOf = async ({ repository, workspace }: OwnInstallRequest): Promise<string | undefined> => {
-  const manifests = await manifestsIn(workspace)
+const inputKeyOf = async ({ repository, workspace }: OwnInstallRequest, at: string): Promise<string | undefined> => {
+  const manifests = await manifestsRead(workspace, at)
   if (manifests === undefined) return undefined
   const system = [process.version, process.platform, process.arch]
-  const hash = createHash('sha256').update(JSON.stringify([repository.root, system, manifests]))
-  for (const name of settings)
-    hash.update(`\0${name}\0`).update((await readRegular(join(workspace, name)).catch(() => undefined)) ?? '')
+  const hash = createHash('sha256').update(JSON.stringify([repository.root, system, at, manifests]))
+  for (const folder of at === '' ? [''] : ['', ...foldersAbove(at), at])
+    for (const name of settings)
+      hash.update(`\0${name}\0`).update((await readRegular(join(workspace, folder, name)).catch(() => undefined)) ?? '')
   return hash.digest('hex')
 }
 
@@ -97,7 +108,7 @@ const kindOf = (cacheDir: string, inputs: string, folder: string) => {
   return { folder, key, kind: poolKindOf(cacheDir, key) }
 }
 
-/** Names the folders of one install. It lies with the tree of the top folder and is removed with it. */
+/** Names the folders of one install. It lies with the tree of its own folder and is removed with it. */
 const foldersFile = (kind: Kind): string => join(kind.dir, 'folders.json')
 
 const foldersShape = z.array(z.string())
@@ -110,16 +121,17 @@ const foldersOf = async (kind: Kind): Promise<string[] | undefined> => {
   }
 }
 
-/** Lays the packages of an earlier install with the same inputs. False = there is none, or the workspace has packages. */
-export const layOwnInstall = async (request: OwnInstallRequest & { anew?: true }): Promise<boolean> => {
+type LayRequest = OwnInstallRequest & { anew?: true }
+
+/** Lays the packages of an earlier install in this folder with the same inputs. False = there is none. */
+const layInstallOf = async (request: LayRequest, at: string): Promise<boolean> => {
   const { workspace, cacheDir } = request
-  if (await isFolder(join(workspace, 'node_modules'))) return false
-  const inputs = await inputKeyOf(request)
+  const inputs = await inputKeyOf(request, at)
   if (inputs === undefined) return false
-  const top = kindOf(cacheDir, inputs, '')
+  const first = kindOf(cacheDir, inputs, at)
   // Its trees are damaged. Without a record the next run installs again.
-  if (request.anew === true) await removeFolder(top.kind.dir)
-  const trees = ((await foldersOf(top.kind)) ?? []).map((folder) => kindOf(cacheDir, inputs, folder))
+  if (request.anew === true) await removeFolder(first.kind.dir)
+  const trees = ((await foldersOf(first.kind)) ?? []).map((folder) => kindOf(cacheDir, inputs, folder))
   const there = await Promise.all(trees.map(({ kind }) => isFolder(kind.source)))
   if (trees.length === 0 || there.includes(false)) return false
   for (const { folder, key, kind } of trees) {
@@ -131,23 +143,45 @@ export const layOwnInstall = async (request: OwnInstallRequest & { anew?: true }
   return true
 }
 
-/** Whether the packages at the top of a workspace are those of an install by Unstuck. */
-export const hasOwnInstall = async (workspace: string): Promise<boolean> =>
-  (await readTrees(workspace))?.trees.some(({ folder, own }) => folder === '' && own === true) === true &&
-  isFolder(join(workspace, 'node_modules'))
+/** The folders of a workspace with a manifest and without packages, the top first. */
+const foldersWithout = async (workspace: string, folder = '', depth = deepest): Promise<string[]> => {
+  const entries = await readdir(join(workspace, folder), { withFileTypes: true })
+  const names = new Set(entries.map(({ name }) => name))
+  const here = names.has('package.json') && !names.has('node_modules') ? [folder] : []
+  const below = entries.filter((entry) => entry.isDirectory() && !['node_modules', '.git'].includes(entry.name))
+  const more = depth === 0 ? [] : below.map(({ name }) => foldersWithout(workspace, join(folder, name), depth - 1))
+  return [...here, ...(await Promise.all(more)).flat()]
+}
+
+/** Lays what earlier installs brought to folders that have no packages. False = nothing. */
+export const layOwnInstalls = async (request: LayRequest): Promise<boolean> => {
+  let isLaid = false
+  // The install of a folder may bring packages to those below it.
+  for (const folder of await foldersWithout(request.workspace))
+    if (!(await isFolder(join(request.workspace, folder, 'node_modules'))))
+      isLaid = (await layInstallOf(request, folder)) || isLaid
+  return isLaid
+}
+
+/** Whether the packages in a folder of a workspace are those of an install by Unstuck. */
+export const hasOwnInstall = async (workspace: string, at = ''): Promise<boolean> =>
+  (await readTrees(workspace))?.trees.some(({ folder, own }) => folder === at && own === true) === true &&
+  isFolder(join(workspace, at, 'node_modules'))
 
 /** The folders of a workspace that have packages. */
 export const packageFolders = (workspace: string): Promise<string[]> => installedFolders({ root: workspace, workspace })
 
 /**
- * Takes what an install brought into the pool: the packages in all folders but those of `before`. Only for a clone in which no agent has
+ * Takes what an install in `folder` brought into the pool: the packages in all folders but those of `before`. Only for a clone in which no agent has
  * worked. False = these packages serve this workspace alone.
  */
-export const keepOwnInstall = async (request: OwnInstallRequest & { before: readonly string[] }): Promise<boolean> => {
-  const { workspace, cacheDir, before, signal } = request
+export const keepOwnInstall = async (
+  request: OwnInstallRequest & { folder?: string; before: readonly string[] },
+): Promise<boolean> => {
+  const { workspace, cacheDir, folder: at = '', before, signal } = request
   const folders = (await packageFolders(workspace)).filter((folder) => !before.includes(folder))
-  const inputs = await inputKeyOf(request)
-  if (inputs === undefined || !folders.includes('')) return false
+  const inputs = await inputKeyOf(request, at)
+  if (inputs === undefined || !folders.includes(at)) return false
   await mkdir(cacheDir, { recursive: true, mode: 0o700 })
   for (const folder of folders) {
     const { key, kind } = kindOf(cacheDir, inputs, folder)
@@ -161,6 +195,6 @@ export const keepOwnInstall = async (request: OwnInstallRequest & { before: read
     await removeFolder(making)
   }
   // Last: with it the install is whole.
-  await writeFile(foldersFile(kindOf(cacheDir, inputs, '').kind), JSON.stringify(folders), { mode: 0o600 })
+  await writeFile(foldersFile(kindOf(cacheDir, inputs, at).kind), JSON.stringify(folders), { mode: 0o600 })
   return true
 }

@@ -98,10 +98,24 @@ const layOne = async (name: string, places: Places): Promise<boolean> => {
   return true
 }
 
-/** Lays the environments that the checkout has and the clone lacks; returns their names. Repeating it changes nothing. */
+/** How deep the folders of projects are searched. */
+const deepest = 2
+
+/** Folders of the clone, '' = its top. A link is none. */
+const foldersIn = async (workspace: string, folder = '', depth = deepest): Promise<string[]> => {
+  if (depth === 0) return [folder]
+  const entries = await readdir(join(workspace, folder), { withFileTypes: true })
+  const below = entries
+    .filter((entry) => entry.isDirectory() && !/^(?:\..*|venv|node_modules)$/.test(entry.name))
+    .map(({ name }) => foldersIn(workspace, join(folder, name), depth - 1))
+  return [folder, ...(await Promise.all(below)).flat()]
+}
+
+/** Lays the environments that the checkout has and the clone lacks; returns their paths. Repeating it changes nothing. */
 export const layEnvironments = async (request: { repository: Repository; workspace: string }): Promise<string[]> => {
   const places = { root: request.repository.root, workspace: request.workspace }
   const laid: string[] = []
-  for (const name of environmentNames) if (await layOne(name, places)) laid.push(name)
+  for (const folder of await foldersIn(places.workspace))
+    for (const name of environmentNames) if (await layOne(join(folder, name), places)) laid.push(join(folder, name))
   return laid
 }

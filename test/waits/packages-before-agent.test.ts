@@ -131,3 +131,32 @@ test('packages of the checkout need no install, and a check that installs needs 
   await done(await scene.goal([check]))
   expect([saw(2), installs()]).toEqual(['true', 1])
 })
+
+test('packages of folders below the top are there as well, once, where a check runs in them', async () => {
+  const web = Object.fromEntries(Object.entries(asking('tiny')).map(([path, text]) => [`web/${path}`, text]))
+  const more = {
+    ...web,
+    'package.json': '{"scripts":{"test":"cd web && node use.js"}}',
+    'package-lock.json': '{}',
+    'web/tiny/package.json': '{"name":"tiny","version":"1.0.0"}',
+    'web/tiny/index.js': 'module.exports = 1',
+    'web/use.js': files['use.js'],
+    'unused/package.json': asking('tiny')['package.json'] ?? '',
+  }
+  await open(
+    {
+      driver: 'claude',
+      program: `begin(); put('TOP/saw-' + count('TOP/starts'), String(existsSync('web/node_modules/tiny/index.js'))); put('made.txt', 'made'); put('made-' + process.pid + '.txt', 'made'); end()`,
+    },
+    { more },
+  )
+  const first = await scene.goal([{ commands: ['npm test'] }])
+  await done(first)
+  const second = await scene.goal([{ commands: ['cd web && node use.js'] }])
+  await done(second)
+  expect([saw(1), saw(2)]).toEqual(['true', 'true'])
+  expect(await scene.events(first, 'run.install_started')).toMatchObject([{ payload: { folder: 'web' } }])
+  expect(await scene.events(second, 'run.install_started')).toEqual([])
+  expect([...(await scene.recoveries(first)), ...(await scene.recoveries(second))]).toEqual([])
+  expect(git('ls-tree', '-r', '--name-only', `unstuck/goal/${first}`)).not.toContain('node_modules')
+})

@@ -90,3 +90,40 @@ test('an install whose record is missing, or whose trees are damaged, is not use
   rmSync(join(again, 'node_modules'), { recursive: true })
   expect(await hasOwnInstall(again)).toBe(false)
 })
+
+test('an install in a folder serves that folder, by its own files and those above', async () => {
+  const parts = { 'web/package.json': manifest(), 'web/package-lock.json': '{"v":1}', 'api/package.json': manifest() }
+  scene = await setScene({ ...parts, 'api/package-lock.json': '{"v":1}', 'web/part/readme.txt': '' })
+  const first = await workspaceOf(scene)
+  put(first, { 'web/node_modules/dep/index.js': 'installed', 'web/part/node_modules/more/index.js': 'installed' })
+  expect(await keepOwnInstall({ ...at(first), folder: 'web', before: [] })).toBe(true)
+  const laidIn = async (name: string, changed: Record<string, string>): Promise<boolean[]> => {
+    const workspace = await workspaceOf(scene, name)
+    put(workspace, changed)
+    await lay(workspace)
+    return Promise.all(['', 'web', 'api'].map((folder) => hasOwnInstall(workspace, folder)))
+  }
+  expect(await laidIn('run2', {})).toEqual([false, true, false])
+  expect(await laidIn('run3', { 'api/package-lock.json': '{"v":2}', 'package.json': '{}' })).toEqual([
+    false,
+    true,
+    false,
+  ])
+  expect(await laidIn('run4', { 'web/package-lock.json': '{"v":2}' })).toEqual([false, false, false])
+  expect(await laidIn('run5', { '.npmrc': 'legacy-peer-deps=true\n' })).toEqual([false, false, false])
+})
+
+test('an install that takes a package from beside its folder is kept by the manifests of all folders', async () => {
+  const beside = JSON.stringify({ dependencies: { own: 'file:../own' } })
+  scene = await setScene({ 'web/package.json': beside, 'own/package.json': manifest() })
+  const first = await workspaceOf(scene)
+  put(first, { 'web/node_modules/dep/index.js': 'installed' })
+  expect(await keepOwnInstall({ ...at(first), folder: 'web', before: [] })).toBe(true)
+  const second = await workspaceOf(scene, 'run2')
+  await lay(second)
+  expect(await hasOwnInstall(second, 'web')).toBe(true)
+  const third = await workspaceOf(scene, 'run3')
+  put(third, { 'own/package.json': manifest({ devDependencies: { more: '1' } }) })
+  await lay(third)
+  expect(await hasOwnInstall(third, 'web')).toBe(false)
+})

@@ -113,6 +113,18 @@ describe('an environment of Python', () => {
     const dir = await workspaceOf(scene)
     expect(await layEnvironments({ repository: scene.repository, workspace: dir })).toEqual(['venv'])
   })
+
+  test('of a folder below the top is laid there', async () => {
+    scene = await setScene({ 'api/src/own/__init__.py': 'PLACE = __file__\n' })
+    const api = join(scene.root, 'api')
+    execFileSync('python3', ['-m', 'venv', '--without-pip', '.venv'], { cwd: api })
+    put(sitePackages(api), { '__editable__.own-1.pth': `${api}/src\n` })
+    const dir = await workspaceOf(scene)
+    expect(await layEnvironments({ repository: scene.repository, workspace: dir })).toEqual(['api/.venv'])
+    const inClone = join(dir, 'api')
+    expect(python(inClone, 'import own; print(own.PLACE)')).toBe(join(inClone, 'src/own/__init__.py'))
+    expect(user(dir, 'status', '--porcelain')).toBe('')
+  })
 })
 
 describe('packages without a lockfile', () => {

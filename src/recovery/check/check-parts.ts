@@ -30,6 +30,8 @@ export interface CheckParts {
   configurations: Set<string>
   scripts: ScriptOrTarget[]
   targets: ScriptOrTarget[]
+  /** Where the calls look for their manifests. */
+  folders: Set<string>
 }
 
 const maxDepth = 8
@@ -101,6 +103,7 @@ const follow = async (follower: Follower, line: string, folder: string, depth = 
   seen.add(`${folder}\0${line}`)
   for (const call of callsIn(line, folder)) {
     for (const word of call.words) parts.words.add(lastSegment(word))
+    parts.folders.add(folderOf(call))
     for (const path of filesRunBy(call)) parts.files.add(path)
     for (const path of configurationsOf(call)) parts.configurations.add(path)
     await followScripts(follower, call, depth)
@@ -114,7 +117,8 @@ export const partsOf = async (
   read: ReadText,
   packages: readonly string[] = [],
 ): Promise<CheckParts> => {
-  const parts: CheckParts = { words: new Set(), files: new Set(), configurations: new Set(), scripts: [], targets: [] }
+  const sets = { words: new Set<string>(), files: new Set<string>(), configurations: new Set<string>() }
+  const parts: CheckParts = { ...sets, folders: new Set(), scripts: [], targets: [] }
   const follower = { read, packages, parts, seen: new Set<string>() }
   for (const command of commands) await follow(follower, command, '')
   return parts

@@ -43,8 +43,7 @@ export const carryOutInstall = async (request: InstallRequest, install: Install)
     return problem === undefined ? { ok: true } : { ok: false, detail: problem }
   }
   // The same install gave these packages before: another one would only take time.
-  if (install.folder === '' && fillsNodeModules(install) && (await ports.git.hasOwnInstall(workspace)))
-    return { ok: true }
+  if (fillsNodeModules(install) && (await ports.git.hasOwnInstall(workspace, install.folder))) return { ok: true }
   const deadline = clock.elapsed() + request.totalMs
   const folders = [workspace, join(workspace, install.folder)]
   const variables = {

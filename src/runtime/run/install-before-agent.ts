@@ -7,7 +7,7 @@ import type { Install } from '../../domain/install.ts'
 import { keptVerdict } from '../../domain/run.ts'
 import { commandEnvironment } from '../../process/environment.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
-import { installsIn, installsLacking, installsNeededBy, installedPatterns } from '../../recovery/install.ts'
+import { fillsNodeModules, installsLacking, installedPatterns } from '../../recovery/install.ts'
 import { installKeyOf } from '../../recovery/playbook.ts'
 import { messageOf } from '../../errors.ts'
 import type { Queryable } from '../../store/db.ts'
@@ -15,6 +15,7 @@ import { appendEvent } from '../../store/event.ts'
 import { requireLease } from '../../store/run.ts'
 import { allowedCommands } from '../checks/allowed-commands.ts'
 import { carryOutInstall, type Installed } from '../checks/install.ts'
+import { installsOfChecks } from '../checks/installs-of-checks.ts'
 import { readIfFile } from '../core/files.ts'
 import { findProgram } from '../core/find-program.ts'
 import { isReleased, saveProgress, type RunContext } from '../core/run-context.ts'
@@ -25,11 +26,9 @@ const mostMs = 600_000
 
 const cacheDirOf = ({ context }: RunContext): string => join(context.stateDir, 'dependencies')
 
-/** The installs at the top that the checks of the task need. */
 const neededInstalls = async (runContext: RunContext): Promise<Install[]> => {
   const { context, paths } = runContext
-  const read = (path: string): string | undefined => readIfFile(context.ports.files, join(paths.workspace, path))
-  return installsNeededBy(installsIn('', read), await allowedCommands(runContext))
+  return installsOfChecks(context.ports.files, paths.workspace, await allowedCommands(runContext))
 }
 
 /** Those whose packages are nowhere in the clone, and whose program is on this machine. */
@@ -66,11 +65,12 @@ const record = async (runContext: RunContext, install: Install): Promise<void> =
 }
 
 /** For the checks and for later runs. If it fails, each of them installs on its own. */
-const keepForOthers = async (runContext: RunContext, before: readonly string[]): Promise<void> => {
+const keepForOthers = async (runContext: RunContext, folder: string, before: readonly string[]): Promise<void> => {
   const { context, paths, run } = runContext
   try {
     await context.ports.git.keepOwnInstall({
-      ...{ repository: context.repository, workspace: paths.workspace, cacheDir: cacheDirOf(runContext), before },
+      ...{ repository: context.repository, workspace: paths.workspace, cacheDir: cacheDirOf(runContext) },
+      ...{ folder, before },
       signal: context.stopping,
     })
   } catch (error) {
@@ -94,7 +94,8 @@ const reportFailed = async (
   removeHalf(runContext, install)
   const cause =
     failed === undefined ? { label: 'unknown', evidence: detail } : diagnose({ kind: 'check', check: failed })
-  const payload = { manager: install.manager, label: cause.label, cause: cause.evidence, detail }
+  const { manager, folder } = install
+  const payload = { manager, label: cause.label, cause: cause.evidence, detail, ...(folder === '' ? {} : { folder }) }
   await whileLeased(runContext, (tx, of) => appendEvent(tx, { type: 'run.install_failed', ...of, payload }))
 }
 
@@ -105,15 +106,16 @@ const installOne = async (runContext: RunContext, install: Install): Promise<voi
   await context.ports.processes.sweep(place.marker)
   const begun = context.clock.elapsed()
   const commands = install.commands.map((argv) => argv.join(' '))
-  const started = { manager: install.manager, commands }
+  const started = { manager: install.manager, commands, ...(install.folder === '' ? {} : { folder: install.folder }) }
   await whileLeased(runContext, (tx, of) => appendEvent(tx, { type: 'run.install_started', ...of, payload: started }))
   const before = await context.ports.git.packageFolders(paths.workspace)
-  const folder = (number: number): string => join(paths.root, 'packages', `${install.manager}-${number}`)
+  const name = [install.manager, ...install.folder.split('/')].join('-')
+  const folder = (number: number): string => join(paths.root, 'packages', `${name}-${number}`)
   const limits = { timeoutMs: mostMs, totalMs: mostMs }
   const done = await carryOutInstall({ ...place, ...limits, folder }, install)
   if (isReleased(runContext)) return
   if (!done.ok) return reportFailed(runContext, install, done)
-  await keepForOthers(runContext, before)
+  await keepForOthers(runContext, install.folder, before)
   await record(runContext, install)
   const payload = { ...started, seconds: Math.round((context.clock.elapsed() - begun) / 1000) }
   await whileLeased(runContext, (tx, of) => appendEvent(tx, { type: 'run.packages_installed', ...of, payload }))
@@ -155,8 +157,9 @@ export const installBeforeAgent = async (runContext: RunContext): Promise<void> 
   if (workspace.setup !== undefined || recovery?.enabled === true) return
   const needed = await neededInstalls(runContext)
   if (lackingOf(runContext, needed).length > 0) await inTurn(context.stateDir, () => installLacking(runContext, needed))
-  if (isReleased(runContext) || !(await context.ports.git.hasOwnInstall(paths.workspace))) return
-  // Of an earlier run, from the pool.
-  for (const install of needed.filter((each) => installedPatterns([each]).includes('/node_modules')))
-    await record(runContext, install)
+  for (const install of needed.filter(fillsNodeModules)) {
+    if (isReleased(runContext)) return
+    // Of an earlier run, from the pool.
+    if (await context.ports.git.hasOwnInstall(paths.workspace, install.folder)) await record(runContext, install)
+  }
 }
