@@ -127,6 +127,17 @@ export const loginRequest = z.strictObject({
 export const linkRequest = z.strictObject({ issue: said, ...actor })
 export const linkAwaitedRequest = z.strictObject({ waitsFor: said, ...actor })
 
+export const scheduleRequest = z.strictObject({
+  /** Five fields: minute, hour, day of the month, month, day of the week. */
+  cron: string.max(200),
+  /** IANA name, such as Europe/Berlin. */
+  timeZone: string.max(100),
+  goal: goalRequest,
+  /** A goal file, relative to the repository or absolute: it is read again each time, instead of `goal.input`. */
+  file: path.min(1).exactOptional(),
+  ...actor,
+})
+
 export const actorRequest = z.strictObject(actor).default({})
 
 /** Of the agent of a run; the runtime checks the content. */
@@ -289,6 +300,7 @@ export type {
 export type { NotificationJson, RetriedDeliveryJson } from './responses/notifications.ts'
 export type { JudgeSwitchJson as JudgeSwitch } from './responses/judge-switch.ts'
 export type { GrantJson as Grant, GrantList, LearnedPathJson as LearnedPath } from './responses/grants.ts'
+export type { ScheduleJson } from './responses/schedule.ts'
 export type { PreflightJson } from './responses/preflight.ts'
 export type { QuotaView } from './responses/account-use.ts'
 export type { AlwaysChangeView, AnswerResults, InboxQuestion, InboxView } from './responses/inbox.ts'

@@ -69,6 +69,7 @@ import { grantHandlers } from './grant-handlers.ts'
 import { hostHandlers } from './host-handlers.ts'
 import { queueHandlers } from './queue-handlers.ts'
 import { recoverySummary } from './proposal-summary.ts'
+import { scheduleHandlers } from './schedule-handlers.ts'
 import { runToolHandlers } from './run-tool-handlers.ts'
 import { sessionHandlers } from './session-handlers.ts'
 import { siblingHandlers, type Sibling } from './siblings.ts'
@@ -326,6 +327,7 @@ export const handlersOf = (parts: HandlerParts) => {
     ...hostHandlers(parts.context),
     ...queueHandlers(parts.context),
     ...runToolHandlers(parts.context),
+    ...scheduleHandlers(parts.context),
     ...sessionHandlers(parts.logins, parts.port),
     ...siblingHandlers(parts),
   }

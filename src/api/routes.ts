@@ -14,6 +14,7 @@ import { judgementRoutes } from './judgement-routes.ts'
 import { cleanRoutes } from './clean-routes.ts'
 import { change, list, ofRun, open, read } from './route-rows.ts'
 import { queueRoutes } from './queue-routes.ts'
+import { scheduleRoutes } from './schedule-routes.ts'
 import { requeue } from './responses/requeue.ts'
 import * as runTools from './responses/run-tool-responses.ts'
 import * as outcomes from './responses/outcomes.ts'
@@ -224,6 +225,7 @@ export const routes = {
     entities.taskSchema,
   ),
   ...queueRoutes,
+  ...scheduleRoutes,
   cancelTask: change('/tasks/:id/cancel', 'Cancels a task', null, entities.taskSchema),
   answerQuestion: {
     ...change(

@@ -12,6 +12,7 @@ import { overlapsOf } from '../recovery/proposal/match.ts'
 import { appendEvent } from '../store/event.ts'
 import { orClose } from '../store/open.ts'
 import { listLiveGoals } from '../store/goal.ts'
+import { hasSchedules } from '../store/schedule.ts'
 import { configuredDatabase, storeName } from '../store/postgres-location.ts'
 import { createDashboard, dashboardPlace } from './dashboard.ts'
 import { openContext, type EngineOptions } from './engine-context.ts'
@@ -49,9 +50,11 @@ export interface Served {
   stopped: Promise<void>
 }
 
-/** Whether any goal still needs this engine. */
+/** Whether any goal still needs this engine, or a schedule will. */
 const hasWork = async (context: Context, engine: Engine): Promise<boolean> =>
-  engine.running() > 0 || (await listLiveGoals(context.db)).some((goal) => !goalEnded(goal.state))
+  engine.running() > 0 ||
+  (await listLiveGoals(context.db)).some((goal) => !goalEnded(goal.state)) ||
+  (await hasSchedules(context.db))
 
 const watchIdle = async (context: Context, engine: Engine, idleExitMs: number, stop: () => void): Promise<void> => {
   let quietSince = performance.now()

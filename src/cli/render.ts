@@ -158,8 +158,11 @@ const suggestionLines = (paint: Paint, suggestions: StatusView['suggestions']): 
   ])
 
 /** Without an engine the next steps of tasks are what an engine would do. */
-export const noEngineLines = (paint: Paint, goals: StatusView['goals']): string[] =>
-  goals.some(({ state }) => state === 'active')
+export const noEngineLines = (
+  paint: Paint,
+  { goals, schedules = [] }: Pick<StatusView, 'goals'> & Partial<StatusView>,
+): string[] =>
+  goals.some(({ state }) => state === 'active') || schedules.length > 0
     ? [`${paint.warn('!')} no engine is running: nothing starts, is judged or lands. To start it: unstuck up`]
     : []
 
@@ -173,6 +176,12 @@ const olderLine = (paint: Paint, { goals, endedLeftOut: count }: StatusView): st
 const foldedLine = (paint: Paint, more: Record<string, number>): string[] =>
   Object.keys(more).length === 0 ? [] : [paint.warn(`and goals that are ${countsText(more)}: unstuck status --full`)]
 
+const scheduleLines = (paint: Paint, { schedules = [], at }: Partial<StatusView> & { at: string }): string[] =>
+  schedules.map(({ id, title, nextAt, problem }) => {
+    const why = problem === '' ? '' : `; ${paint.warn('began no goal:')} ${cutToWidth(safe(problem), 200)}`
+    return `${paint.dim('scheduled')} ${safe(title)} ${paint.dim(`[${id}]`)} ${whenText(nextAt, at)}${why}`
+  })
+
 export const statusLines = (
   paint: Paint,
   status: StatusView,
@@ -181,6 +190,8 @@ export const statusLines = (
   if (status.goals.length + status.endedLeftOut === 0)
     return [
       ...status.notices.map((notice) => `${paint.warn('!')} ${safe(notice)}`),
+      ...scheduleLines(paint, status),
+      ...(isEngineGone ? noEngineLines(paint, status) : []),
       'There are no goals yet. Try: unstuck run "<what you want done>"',
     ]
   const { shown, more } = foldGoals(status, isWhole)
@@ -193,13 +204,14 @@ export const statusLines = (
     ...shown.flatMap((goal) => [...goalLines(paint, goal, status.at, isEngineGone), '']),
     ...foldedLine(paint, more),
     ...olderLine(paint, status),
+    ...scheduleLines(paint, status),
     ...limits,
     ...status.undelivered.map(
       ({ channel, waiting, givenUp, problem }) =>
         `${paint.warn('notify')} ${channel}: ${waiting === 0 ? `${givenUp} given up` : `${waiting} not delivered yet`}: ${cutToWidth(safe(problem), 200)} ${paint.dim('(unstuck notify list)')}`,
     ),
     ...engineLines(paint, status.engines),
-    ...(isEngineGone ? noEngineLines(paint, status.goals) : []),
+    ...(isEngineGone ? noEngineLines(paint, status) : []),
     ...status.notices.map((notice) => `${paint.warn('!')} ${safe(notice)}`),
     ...questions,
     ...suggestionLines(paint, status.suggestions),

@@ -15,6 +15,7 @@ import { repositoryOption, withRepository } from './repository-option.ts'
 const commands: Record<string, () => Promise<{ register: Register }>> = {
   run: () => import('./commands/run.ts'),
   plan: () => import('./commands/plan.ts'),
+  schedule: () => import('./commands/schedule.ts'),
   up: () => import('./commands/up.ts'),
   worker: () => import('./commands/worker.ts'),
   service: () => import('./commands/service.ts'),

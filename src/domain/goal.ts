@@ -233,8 +233,10 @@ export const waitsForBranch = ({ landing: { broken } }: Pick<Goal, 'landing'>): 
 /** How many ended goals a status shows by default, the newest first, and how many a client may request. */
 export const endedShown = { standard: 50, most: 100_000 } as const
 
-export const goalEnded = (state: GoalState): boolean =>
-  state === 'ready' || (goalFlow.terminal as readonly string[]).includes(state)
+/** Whether nothing follows without a person. A ready goal is not over: it waits to be landed. */
+export const isGoalClosed = (state: GoalState): boolean => (goalFlow.terminal as readonly string[]).includes(state)
+
+export const goalEnded = (state: GoalState): boolean => state === 'ready' || isGoalClosed(state)
 
 /** Whether the goal has a branch and no task of it changed a file, so that nothing can land. A view may lack both commits. */
 export const isWithoutWork = ({

@@ -12,6 +12,7 @@ export const notificationKinds = [
   'blocker',
   'goal.ready',
   'goal.ended',
+  'schedule.failed',
   'test',
 ] as const
 export type NotificationKind = (typeof notificationKinds)[number]
@@ -30,6 +31,7 @@ const topics: Record<NotificationKind, NotificationTopic | null> = {
   blocker: 'blocker',
   'goal.ready': 'goal_end',
   'goal.ended': 'goal_end',
+  'schedule.failed': 'blocker',
   test: null,
 }
 

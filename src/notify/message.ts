@@ -23,6 +23,7 @@ const headings: Record<Message['kind'], string> = {
   blocker: 'Blocked until you act',
   'goal.ready': 'Ready to land',
   'goal.ended': 'Goal ended',
+  'schedule.failed': 'A schedule began no goal',
   test: 'Test',
 }
 

@@ -7,6 +7,7 @@ import { dueTask } from './due-tasks.ts'
 import { halfCancelled } from './goal.ts'
 import { dueLeftovers } from './goal-leftover.ts'
 import { dueClaim } from './judgement.ts'
+import { isScheduleDue } from './schedule.ts'
 import { signs } from './vitals.ts'
 
 /** False is certain. True says that it is worth reading what exactly is due: a claim that is worked on is none, for example. */
@@ -19,6 +20,7 @@ export interface DueWork {
   cancels: boolean
   /** Branches and trees of goals that have ended. */
   leftovers: boolean
+  schedules: boolean
   /** By the store's clock. What becomes due after it is not included. */
   askedAt: Date
 }
@@ -37,7 +39,8 @@ const text = `select unstuck_now() as asked_at, ${signs} as owners,
   ${isThere('task', dueTask('$2'))} as tasks,
   ${isThere('judgement', `state in ('claimed', 'waiting') and ${dueClaim('$4')}`)} as judgements,
   ${isThere('goal', halfCancelled('$3'))} as cancels,
-  ${isThere('goal_leftover', dueLeftovers)} as leftovers`
+  ${isThere('goal_leftover', dueLeftovers)} as leftovers,
+  ${isThere('schedule', isScheduleDue)} as schedules`
 
 export const readDue = async (
   db: Queryable,

@@ -9,6 +9,7 @@ import {
   type Notification,
   type PlannedNotification,
 } from '../domain/notification.ts'
+import type { Schedule } from '../domain/schedule.ts'
 import { fromRow, json, firstRow, sql, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
@@ -76,6 +77,17 @@ export const notifyOfGoal = async (tx: Queryable, goal: Goal): Promise<void> => 
     data: endData(`Goal "${title}" ${ending}`, reason, state),
   })
 }
+
+/** A schedule that began no goal at its time, and needs a person. */
+export const notifyOfSchedule = async (
+  tx: Queryable,
+  { schedule: { id, title, nextAt }, problem }: { schedule: Schedule; problem: string },
+): Promise<void> =>
+  store(tx, {
+    ...{ id: `${id}-${nextAt.getTime()}`, goalId: null, taskId: null, runId: null, escalationId: null },
+    ...{ kind: 'schedule.failed', severity: 'normal', afterSeconds: 0 },
+    data: endData(`The schedule "${title}" began no goal`, `${problem}. See: unstuck schedule list`, 'failed'),
+  })
 
 export interface DueNotification extends Notification {
   /** It still helps to send it: it is new, or its question is still open. */

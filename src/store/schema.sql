@@ -614,6 +614,24 @@ CREATE INDEX run_ended ON run USING btree (ended_at) WHERE (ended_at IS NOT NULL
 CREATE UNIQUE INDEX run_one_running_per_task ON run USING btree (task_id) WHERE (state = 'running'::text);
 CREATE INDEX run_running ON run USING btree (agent_id) WHERE (state = 'running'::text);
 
+create table schedule (
+  id text not null,
+  cron text not null,
+  time_zone text not null,
+  title text not null,
+  file text,
+  request jsonb not null,
+  next_at timestamp with time zone not null,
+  last_at timestamp with time zone,
+  goal_id text,
+  problem text not null default ''::text,
+  added_by text not null,
+  created_at timestamp with time zone not null default unstuck_now(),
+  constraint schedule_pkey PRIMARY KEY (id),
+  constraint schedule_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id)
+);
+CREATE INDEX schedule_next ON schedule USING btree (next_at);
+
 create table task (
   id text not null,
   goal_id text not null,

@@ -139,6 +139,8 @@ describe('every answer is what the table says', () => {
     addGrant: () => post('/grants', '{"path":"Makefile","area":"src","why":"so"}'),
     listGrants: () => ({ path: '/grants?state=all' }),
     listNotifications: () => ({ path: '/notifications?limit=5' }),
+    listSchedules: () => ({ path: '/schedules' }),
+    addSchedule: () => post('/schedules', `{"cron":"0 2 * * *","timeZone":"UTC","goal":${goalRequest()}}`),
     revokeGrants: () => post('/grants/revoke', '{"grant":"Makefile"}'),
     cancelGoal: () => post('/goals/{made}/cancel'),
   }
@@ -168,6 +170,8 @@ describe('every answer is what the table says', () => {
     'giveBackTask',
     'landGoal',
     'forgetPath',
+    // test/waits/schedules.test.ts
+    'removeSchedule',
     'proposeRecovery',
     'reportProgress',
     'askPerson',

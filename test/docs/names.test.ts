@@ -32,7 +32,7 @@ test('no two files export the same name', () => {
 const subjects = new Set(
   `account agent answer approve ask change-size classify client command commit completion config demo diff dispatch doctor edit engine escalation
     event-stream events exec explain feedback git go goal grants harness inbox install issue judge-switch judgement land launch link login logins logs main merge node notification
-    notify overview path-grant playbook policy preflight proposal python recovery-proposal requeue requirements rework restore run run-log service stop supervise take-over task up
+    notify overview path-grant playbook policy preflight proposal python recovery-proposal requeue requirements rework restore run run-log schedule service stop supervise take-over task up
     views`.split(/\s+/),
 )
 

@@ -6,7 +6,8 @@ import { claimTask, type Claim } from '../../src/store/claim.ts'
 import { mustSucceed, sql, type Db, type Queryable, type Sql } from '../../src/store/db.ts'
 import { readDue, type DueWork } from '../../src/store/due.ts'
 import { registerEngine } from '../../src/store/engine.ts'
-import { stableUpTo } from '../../src/store/event.ts'
+import { stableUpTo, storeNow } from '../../src/store/event.ts'
+import { deleteSchedule, insertSchedule } from '../../src/store/schedule.ts'
 import { getGoal, moveGoal } from '../../src/store/goal.ts'
 import { forgetLeftovers, setLeftovers } from '../../src/store/goal-leftover.ts'
 import { insertJudgement, moveJudgement } from '../../src/store/judgement.ts'
@@ -150,6 +151,17 @@ it('leftovers: those of a goal that ended, at once and again when their time has
   expect(await dueIn(4_000)).toEqual([])
   expect(await dueIn(6_000)).toEqual(['leftovers'])
   await forgetLeftovers(db, 'g')
+  expect(await dueIn(6_000)).toEqual([])
+})
+
+it('schedules: one whose time has come', async () => {
+  await end(db, claim.run, 'interrupted', 'interrupted')
+  const nextAt = new Date((await storeNow(db)).getTime() + 5_000_000)
+  const schedule = { id: 's-1', cron: '0 2 * * *', timeZone: 'UTC', title: 'Nightly', file: null, request: {} }
+  await insertSchedule(db, { ...schedule, nextAt, addedBy: 'me' })
+  expect(await dueIn(4_000)).toEqual([])
+  expect(await dueIn(6_000)).toEqual(['schedules'])
+  await deleteSchedule(db, 's-1', 'me')
   expect(await dueIn(6_000)).toEqual([])
 })
 

@@ -25,6 +25,7 @@ export const tables = [
   'forge_feedback',
   'forge_link',
   'goal_leftover',
+  'schedule',
   'goal',
   'engine',
   'repository_seen',

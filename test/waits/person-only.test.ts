@@ -81,6 +81,7 @@ const commands = [
   ['approve', 'T'],
   ['grants', 'add', 'src', '--task', 'T', '--why', 'mine'],
   ['run', 'more work'],
+  ['schedule', 'add', '0 2 * * *', 'more work'],
   ['init'],
   ['up'],
   ['stop'],

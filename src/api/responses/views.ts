@@ -10,6 +10,7 @@ import { runPhases, runStates } from '../../domain/run.ts'
 import { taskStates } from '../../domain/task.ts'
 import { agent, engine, escalation, goalSchemaFields, loopState, recoveryStatus, taskSchemaFields } from './entities.ts'
 import { count, id, names, retry, spend, text, time } from './parts.ts'
+import { scheduleSchema } from './schedule.ts'
 import { outcome, stillFailing } from './verdict.ts'
 
 export const taskView = z.strictObject({
@@ -117,6 +118,8 @@ export const status = z.strictObject({
   limits: z.array(accountLimit),
   /** Channels over which notifications could not be delivered. */
   undelivered: z.array(undelivered),
+  /** Those that come next first. */
+  schedules: z.array(scheduleSchema),
   /** What the owner should know: settings that wait or are not valid, and what agents were refused. */
   notices: z.array(text),
 })

@@ -44,7 +44,7 @@ const tasks = async (io: Io, options: TasksOptions): Promise<number> => {
   const lines = found.map((task) =>
     taskLine(paint, task, view.at, { attempt: attemptText(task, view.at), isEngineGone }),
   )
-  for (const text of [...lines, ...(isEngineGone ? noEngineLines(paint, goals) : [])]) printLine(io, text)
+  for (const text of [...lines, ...(isEngineGone ? noEngineLines(paint, { goals }) : [])]) printLine(io, text)
   return exitCodes.ok
 }
 

@@ -41,7 +41,7 @@ export interface RunOptions extends JsonOption {
   issue?: { input: GoalInput; id: string; url: string }
 }
 
-const isFile = (io: Io, name: string): boolean =>
+export const isGoalFile = (io: Io, name: string): boolean =>
   statSync(resolve(io.cwd, name), { throwIfNoEntry: false })?.isFile() === true
 
 /**
@@ -51,7 +51,7 @@ const isFile = (io: Io, name: string): boolean =>
 export const goalArgument = (io: Io, words: readonly string[]): string => {
   const [first = '', extra] = words
   const whole = words.join(' ')
-  if (extra === undefined || !/\.(md|markdown|json)$/i.test(first) || !isFile(io, first) || isFile(io, whole))
+  if (extra === undefined || !/\.(md|markdown|json)$/i.test(first) || !isGoalFile(io, first) || isGoalFile(io, whole))
     return whole
   throw new AppError(
     'USAGE',

@@ -54,7 +54,12 @@ interface Accepted {
 }
 
 /** What the engine would refuse is refused before one is started, and a plan is shown only of what it would accept. */
-const acceptedRequest = async (io: Io, words: string[], options: RunOptions, plan?: PlanMode): Promise<Accepted> => {
+export const acceptedRequest = async (
+  io: Io,
+  words: string[],
+  options: RunOptions,
+  plan?: PlanMode,
+): Promise<Accepted> => {
   const input = options.issue?.input ?? readGoalInput(io, goalArgument(io, words))
   const home = await homeOf(io)
   const config = loadConfig({ root: home.repository.root, environment: io.environment })
@@ -94,7 +99,7 @@ const sendable: Readonly<Record<string, (options: Request['options'], config: Co
  * What the environment of this command sets has no effect in an engine that was started without it. What can go with the goal does, and
  * is said; anything else is refused, because the work would be done by other rules than the person sees here.
  */
-const withGivenVariables = async (
+export const withGivenVariables = async (
   io: Io,
   { request, client, home, config }: { request: Request; client: Client; home: Home; config: Config },
 ): Promise<Request> => {

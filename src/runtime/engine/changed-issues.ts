@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Choice } from '../../domain/escalation.ts'
-import type { Goal } from '../../domain/goal.ts'
+import { isGoalClosed, type Goal } from '../../domain/goal.ts'
 import { issueName } from '../../domain/issue-name.ts'
 import { AppError, messageOf } from '../../errors.ts'
 import type { ForgeIssue, IssueSource } from '../../forge/forge.ts'
@@ -26,9 +26,6 @@ interface Change {
   /** Equal for equal changes, so that none is asked about twice. */
   digest: string
 }
-
-/** A ready goal is not: its pull request waits to be merged. */
-const isOver = ({ state }: Goal): boolean => state === 'done' || state === 'failed' || state === 'cancelled'
 
 const read = async (source: IssueSource, id: string) => {
   try {
@@ -84,7 +81,7 @@ const record = async (context: Context, link: IssueLink, change: Change | undefi
     await lockGoal(tx, link.goalId)
     const goal = await getGoal(tx, link.goalId)
     const open = (await listEscalations(tx, { goalId: link.goalId, pendingOnly: true })).find(isOfIssue)
-    if (change === undefined || goal === undefined || isOver(goal)) {
+    if (change === undefined || goal === undefined || isGoalClosed(goal.state)) {
       if (open !== undefined) mustSucceed(await answerEscalation(tx, open, 'overtaken'))
       if (link.issueSeen !== null) await recordIssueSeen(tx, link.goalId, null)
       return
@@ -101,7 +98,7 @@ const record = async (context: Context, link: IssueLink, change: Change | undefi
 const look = async (context: Context, source: IssueSource, link: IssueLink): Promise<void> => {
   const goal = await getGoal(context.db, link.goalId)
   if (goal === undefined) return
-  const change = isOver(goal) ? undefined : await changeOf(context, source, link, goal)
+  const change = isGoalClosed(goal.state) ? undefined : await changeOf(context, source, link, goal)
   if (change !== undefined || link.issueSeen !== null) await record(context, link, change)
 }
 
@@ -135,6 +132,6 @@ export const restartGoals = async (context: Context, cancelRunning: CancelRunnin
     const found = await source.issue(issue)
     const goal = await getGoal(context.db, goalId)
     // It may have ended before this order was carried out.
-    if (goal !== undefined && !isOver(goal)) await cancelGoal(context, goalId, cancelRunning)
+    if (goal !== undefined && !isGoalClosed(goal.state)) await cancelGoal(context, goalId, cancelRunning)
     await goalOfIssue(context, source, found)
   })

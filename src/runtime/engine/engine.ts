@@ -26,6 +26,7 @@ import { createMerger, createNotifier, createReviewer, createSideJob, safely, ty
 import { createContextExportJob } from './export-context.ts'
 import { createJobs } from './jobs.ts'
 import { endGoals } from './end-goals.ts'
+import { startSchedules } from './start-schedules.ts'
 import { createGoalExportJob, exportLast, type GoalExportJob } from './export-goals.ts'
 import { createForgeJob } from './forge-job.ts'
 import { createExecutors, dispatch, runContextFor, type Executors } from './dispatch.ts'
@@ -90,21 +91,16 @@ const checkOwnRuns = async (context: Context, executors: Executors, engineId: st
   }
 }
 
-interface Loop {
+type SideJobName = 'merger' | 'reviewer' | 'notifier' | 'periodic' | 'forge' | 'ender' | 'scheduler' | 'exporter'
+
+interface Loop extends Record<SideJobName, SideJob> {
   engineId: string
   /** Absent = this engine only executes runs. */
   leadership?: Leadership
   gracePeriod: GracePeriod
   executors: Executors
-  merger: SideJob
-  reviewer: SideJob
-  notifier: SideJob
   polls: TargetPolls
-  periodic: SideJob
-  forge: SideJob
-  ender: SideJob
   exportGoals: GoalExportJob
-  exporter: SideJob
   /** When the last pass asked what is due, by the store's clock; undefined = it did not lead, or did not come so far. */
   askedAt: Date | undefined
 }
@@ -122,7 +118,7 @@ const whatIsDue = (context: Context, engineId: string): Promise<DueWork> => {
  * decided.
  */
 const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
-  const { engineId, gracePeriod, merger, reviewer, notifier, polls, periodic, forge, ender } = parts
+  const { engineId, gracePeriod, merger, reviewer, notifier, polls, periodic, forge, ender, scheduler } = parts
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
   notifier.start(context)
   const due = await whatIsDue(context, engineId)
@@ -137,6 +133,7 @@ const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
   }
   if (due.cancels) await finishCancels(context, cancelGraceSeconds)
   if (due.leftovers) ender.start(context)
+  if (due.schedules) scheduler.start(context)
   periodic.start(context)
   forge.start(context)
 }
@@ -199,7 +196,7 @@ export const createWakeUp = (): WakeUp => {
 }
 
 const loop = async (context: Context, parts: Loop, wakeUp: WakeUp): Promise<void> => {
-  const { executors, gracePeriod, merger, reviewer, notifier, periodic, forge, ender, exporter } = parts
+  const { executors, gracePeriod, merger, reviewer, notifier, periodic, forge, ender, scheduler, exporter } = parts
   // While the store was unavailable no owner could renew its lease.
   const failed = (error: unknown): void => (isStoreTrouble(error) ? gracePeriod.begin() : undefined)
   while (!context.stopping.aborted) {
@@ -209,7 +206,7 @@ const loop = async (context: Context, parts: Loop, wakeUp: WakeUp): Promise<void
     await wakeUp.wait(ms, context.clock, context.stopping)
   }
   await Promise.allSettled([...executors.working.values()].map((work) => work.done))
-  for (const job of [merger, reviewer, notifier, periodic, forge, ender, exporter]) await job.idle()
+  for (const job of [merger, reviewer, notifier, periodic, forge, ender, scheduler, exporter]) await job.idle()
 }
 
 /** Stands for this process where the machine cannot identify it (tests, simulation). */
@@ -280,6 +277,8 @@ const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine
     forge: createSideJob(createForgeJob((taskId) => cancelRunning(context, executors, taskId))),
     // Removing large trees takes seconds.
     ender: createSideJob(endGoals),
+    // A remote may have to answer first.
+    scheduler: createSideJob(startSchedules),
     ...exports,
   }
   const parts = { engineId, gracePeriod, executors, polls: new Map(), askedAt: undefined, ...jobs }

@@ -8,7 +8,7 @@ import { noSpend, withoutLifted } from '../../domain/budget.ts'
 import type { JudgeMode } from '../../domain/judgement.ts'
 import type { PlanMode } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
-import { mustSucceed } from '../../store/db.ts'
+import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { issueName } from '../../domain/issue-name.ts'
 import { linkIssue } from '../../store/forge-link.ts'
 import { insertGoal, moveGoal } from '../../store/goal.ts'
@@ -174,9 +174,14 @@ const makeBranch = async (context: Context, goal: Pick<Goal, 'id' | 'branchPrefi
 
 /**
  * Creates the goal with its tasks and its branch. Throws `AppError` before anything is stored if the input, the mode
- * or the repository does not allow it.
+ * or the repository does not allow it. `also` is stored with the goal or not at all.
  */
-export const createGoal = async (context: Context, input: GoalInput, given: GoalOptions): Promise<Goal> => {
+export const createGoal = async (
+  context: Context,
+  input: GoalInput,
+  given: GoalOptions,
+  also?: (tx: Queryable, goalId: string) => Promise<void>,
+): Promise<Goal> => {
   const config = context.config()
   const plan = plannedAs(config.planner.mode, input, given)
   const options: GoalOptions = plan === undefined ? given : { ...given, plan }
@@ -213,6 +218,7 @@ export const createGoal = async (context: Context, input: GoalInput, given: Goal
     await insertTasks(tx, tasks)
     if (options.issue !== undefined && !(await linkIssue(tx, id, options.issue)))
       throw new AppError('ILLEGAL', `issue ${issueName(options.issue.id)} has a goal already; see: unstuck status`)
+    await also?.(tx, id)
     return mustSucceed(await moveGoal(tx, created, 'planned', tasks.length === 1 ? '1 task' : `${tasks.length} tasks`))
   })
   context.at('goal-created')

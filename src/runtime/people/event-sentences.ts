@@ -11,6 +11,7 @@ import { proposalEvents } from './proposal-events.ts'
 import { conflictEvents } from './conflict-events.ts'
 import { queueEvents } from './queue-events.ts'
 import { reworkEvents } from './rework-events.ts'
+import { scheduleEvents } from './schedule-events.ts'
 import { workspaceEvents } from './workspace-events.ts'
 import {
   baselineText,
@@ -39,6 +40,7 @@ export const eventTypes: EventTypes = {
   ...proposalEvents,
   ...ownerEvents,
   ...workspaceEvents,
+  ...scheduleEvents,
   ...notificationEvents,
   'task.created': {
     meaning: 'a task was queued; with `waitsFor` it first waits for a link',

@@ -17,6 +17,7 @@ import { listMergesOf } from '../../store/merge.ts'
 import { hourTokensNow, laneLeases, waitingFeatures } from '../../store/queue.ts'
 import { countRecoveries, openWaits } from '../../store/recovery.ts'
 import { listRunsOf } from '../../store/run.ts'
+import { listSchedules } from '../../store/schedule.ts'
 import { listTasks, listTasksOf } from '../../store/task.ts'
 import { spentSince } from '../../store/spent.ts'
 import type { AccountLimit } from '../../domain/account.ts'
@@ -30,6 +31,7 @@ import { defaultJudgeRetries } from '../../domain/judgement.ts'
 import { preexistingFailures } from '../../domain/run.ts'
 import { preexistingFailuresOfGoal } from '../../domain/preexisting-failures.ts'
 import { waitsForAutoFix } from '../../domain/rework.ts'
+import { shownSchedule } from '../../domain/schedule.ts'
 import { stateOf, type Task } from '../../domain/task.ts'
 import type { CommandLists } from '../../recovery/proposal/match.ts'
 import { suggestedCommands } from '../../recovery/proposal/suggestions.ts'
@@ -240,6 +242,7 @@ export const statusView = async (db: Queryable, ended: number, options: ViewOpti
   return {
     ...{ at: now.toISOString(), lastEvent, goals, endedLeftOut: leftOut },
     ...{ escalations, suggestions, agents, engines, limits, undelivered, notices },
+    schedules: (await listSchedules(db)).map(shownSchedule),
   }
 }
 
