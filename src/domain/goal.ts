@@ -94,6 +94,8 @@ export interface GoalLanding {
   partHead?: string
   /** The target has commits that the goal branch lacks: no task of the goal starts or merges before the branch is rebased. */
   outdated: boolean
+  /** The tip of the target on the forge onto which the goal is brought for its pull request: the user's own branch may lack it. Null = none. */
+  onForge?: string | null
   /** The goal branch was rebased, and the checks have not passed on the result yet. */
   unverified: boolean
   /** The branch still contains work that is to be done again: no task may start or merge on top of it. */

@@ -49,6 +49,8 @@ export interface PullRequest {
   state: 'open' | 'merged' | 'closed'
   /** The commit by which it was merged, whether by a merge, a squash or a rebase. Null = it is not merged. */
   mergeCommit: string | null
+  /** The forge has found that its branch conflicts with the one that gets the work. False also while it does not know. */
+  hasConflicts: boolean
 }
 
 /** What a check of the forge says of one commit. */

@@ -34,6 +34,8 @@ interface PullRow {
   state: string
   merged_at: string | null
   merge_commit_sha: string | null
+  /** Only of one pull request, and null until it was computed. */
+  mergeable?: boolean | null
   head: { ref: string; repo?: { full_name: string } | null }
   base: { repo: { full_name: string } }
 }
@@ -44,6 +46,7 @@ const pullRequestOf = (row: PullRow): PullRequest => {
     ...{ number: row.number, title: row.title, body: row.body ?? '', url: row.html_url, branch: row.head.ref, state },
     isFromFork: row.head.repo?.full_name !== row.base.repo.full_name,
     mergeCommit: state === 'merged' ? row.merge_commit_sha : null,
+    hasConflicts: state === 'open' && row.mergeable === false,
   }
 }
 

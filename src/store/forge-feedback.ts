@@ -3,7 +3,7 @@ import type { ReviewPoint } from '../domain/judgement.ts'
 import { fromRow, json, sql, type Queryable } from './db.ts'
 
 export interface ForgeFeedback {
-  /** `check:<name>` or `review:<number>`. */
+  /** `check:<name>`, `review:<number>` or `conflict`. */
   key: string
   /** The commit that it was said about. */
   head: string

@@ -43,11 +43,8 @@ import { migration as goalLeftover } from './migrations/0037-goal-leftover.ts'
 import { migration as playbooks } from './migrations/0038-playbooks.ts'
 import { migration as issueId } from './migrations/0039-issue-id.ts'
 import { migration as issueChange } from './migrations/0040-issue-change.ts'
-<<<<<<< HEAD
 import { migration as unsignedCommits } from './migrations/0041-unsigned-commits.ts'
-=======
 import { migration as schedules } from './migrations/0042-schedules.ts'
->>>>>>> 588313e1 (Begin goals at times of a cron expression)
 
 export const migrations: readonly string[] = [
   first,
@@ -89,11 +86,8 @@ export const migrations: readonly string[] = [
   playbooks,
   issueId,
   issueChange,
-<<<<<<< HEAD
   unsignedCommits,
-=======
   schedules,
->>>>>>> 588313e1 (Begin goals at times of a cron expression)
 ]
 
 const uniqueViolation = '23505'

@@ -26,6 +26,8 @@ export interface HeldPull {
   mergeCommit: string | null
   /** With the branch. Absent = the one that is asked. */
   repository?: string
+  /** What the forge has found out; null = it has not yet. Absent = it merges. Said only of a pull request that is asked for by its number. */
+  mergeable?: () => boolean | null
 }
 
 /** Of GitHub Actions where it has a log. */
@@ -211,7 +213,8 @@ export const openGitHub = async () => {
     if (path === '/pulls') return send(200, pulls.filter(({ state }) => state === 'open').map(pullRow))
     const pull = pulls.find((held) => held.number === number)
     if (method === 'PATCH' && pull !== undefined) Object.assign(pull, await bodyOf(request))
-    return pull === undefined ? send(404, { message: 'Not Found' }) : send(200, pullRow(pull))
+    if (pull === undefined) return send(404, { message: 'Not Found' })
+    return send(200, { ...pullRow(pull), mergeable: pull.mergeable === undefined ? true : pull.mergeable() })
   }
 
   const server = createServer((request, response) => void answer(request, response))

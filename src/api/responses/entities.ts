@@ -40,6 +40,7 @@ export const goalSchemaFields = {
         waived: z.literal(true).exactOptional(),
       })
       .exactOptional(),
+    onForge: text.nullable().exactOptional(),
     refused: z.strictObject({ reason: text, detail: text, paths: names }).nullable(),
     broken: z
       .strictObject({

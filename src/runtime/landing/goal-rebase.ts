@@ -90,7 +90,7 @@ interface Seen {
 }
 
 const seeLocal = async (context: Context, goal: Goal): Promise<Seen | undefined> => {
-  const tip = await context.ports.git.readRef(context.repository, targetRef(goal))
+  const tip = goal.landing.onForge ?? (await context.ports.git.readRef(context.repository, targetRef(goal)))
   return tip === null ? undefined : { tip, from: goalHead(goal), found: goalHead(goal) }
 }
 

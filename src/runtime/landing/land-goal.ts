@@ -101,7 +101,7 @@ const reopen = async (context: Context, goal: Ready): Promise<void> => {
   const reason = `${targetBranch} has moved: the goal branch is rebased onto it and verified there`
   await context.db.transaction(async (tx) => {
     mustSucceed(await moveGoal(tx, goal, 'outdated', reason))
-    await progressGoal(tx, goal.id, { landing: { outdated: true, tries: tries + 1, refused: null } })
+    await progressGoal(tx, goal.id, { landing: { outdated: true, onForge: null, tries: tries + 1, refused: null } })
   })
   context.at('goal-outdated')
   context.wake()
@@ -221,7 +221,7 @@ const newerTip = async (
 ): Promise<string | undefined> => {
   const isRemote = goal.repoMode === 'remote'
   if (isRemote && !isPollDue(context, poll, goal)) return undefined
-  const tip = await targetTip(context, goal, tipOf)
+  const tip = goal.landing.onForge ?? (await targetTip(context, goal, tipOf))
   if (tip === null || tip === goal.baseCommit || poll.tipWithinHead === `${tip} ${goal.headCommit}`) return undefined
   if (!(await addsOnlyGoal(context, goal, tip))) return tip
   poll.tipWithinHead = `${tip} ${goal.headCommit}`

@@ -21,6 +21,7 @@ import { acceptedFailuresText, autoLandBlocker } from './accepted-failures.ts'
 import { answerPullRequest, replyToReviews } from './answer-pull-request.ts'
 import { isWorkOn } from './goal-work.ts'
 import { hasTarget, type Ready } from './land-goal.ts'
+import { solvePullRequestConflict } from './pull-request-conflict.ts'
 import { refuseLanding } from './refused-landing.ts'
 import { targetRef } from './remote-target.ts'
 import { closeSigningQuestion, isSigned } from './signed.ts'
@@ -190,6 +191,7 @@ const follow = async (
   if (pull.number !== number || link?.pullRequestState !== 'open') return recordWaiting(context, goal, pull, '')
   await replyToReviews(context, forge, goal, pull.number)
   const requireUnchanged = (tx: Queryable) => requireCarried(tx, goal)
+  if (await solvePullRequestConflict(context, { origin, pull, requireUnchanged }, goal)) return
   const note = await answerPullRequest(context, { forge, pull, requireUnchanged }, goal)
   if (note !== undefined) await recordWaiting(context, goal, pull, note)
 }

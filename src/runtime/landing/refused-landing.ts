@@ -44,6 +44,7 @@ const pullRequestRemedy: Record<string, string> = {
   'pull-request-closed': 'reopen it',
   'branch-changed': 'remove them there',
   'pull-request-feedback': 'answer there, or mend it and push',
+  'pull-request-conflict': 'solve it there',
   'merged-elsewhere': 'merge it there as well',
   forge: 'fix that',
 }
