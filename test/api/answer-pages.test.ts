@@ -40,6 +40,7 @@ const contextOf = (publicUrl: string | undefined): Context => {
     ...{ environment: { API_TOKEN: 'hunter2-hunter2' }, repository: { id: 'repo' }, log },
     ...{ config: () => settings, stopping: new AbortController().signal },
     ...{ ports: { ...realPorts, notify: { ...realPorts.notify, sendOver } } },
+    stateDir,
     clock: { now: () => new Date(start + hours * 3_600_000) },
     ...(publicUrl === undefined ? {} : { answerLinks: openAnswerLinks(stateDir, parsePublicUrl(publicUrl)) }),
   } as unknown as Context

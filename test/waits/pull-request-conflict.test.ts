@@ -8,13 +8,13 @@ import { eventually, openForgeUser } from './forge-user.ts'
 
 const { top, root, bare, github, cli, json, forge, ...owner } = await openForgeUser()
 
-/** Asked to solve a conflict it keeps both sides, unless the goal says that it is stubborn. */
+/** Asked to do its work again on the newer base, beside a diff of the old work, it keeps both sides, unless the goal says that it is stubborn. */
 const agent = `#!/bin/sh
 printf '%s\\n---\\n' "$*" >> ${top}/told
 mkdir -p src
 case "$*" in
   *stubborn*) [ -e src/stubborn.js ] || echo 'ours' > src/stubborn.js ;;
-  *"<<<<<<<"*) printf 'theirs\\nours\\n' > src/made.js ;;
+  *earlier.diff*) printf 'theirs\\nours\\n' > src/made.js ;;
   *) echo 'ours' > src/made.js ;;
 esac
 `
