@@ -9,6 +9,7 @@ import './frame.css'
 import './now.css'
 import './work.css'
 import './repositories.css'
+import './recovery.css'
 import './task.css'
 
 const always = { networkMode: 'always', retry: false } as const

@@ -13,6 +13,7 @@ import { GoalPage } from './pages/goal-page.tsx'
 import { InboxPage } from './pages/inbox-page.tsx'
 import { NotFound } from './pages/not-found.tsx'
 import { NowPage } from './pages/now-page.tsx'
+import { RecoveryPage } from './pages/recovery-page.tsx'
 import { RepositoriesPage } from './pages/repositories-page.tsx'
 import { RunPage } from './pages/run-page.tsx'
 import { TaskPage } from './pages/task-page.tsx'
@@ -55,6 +56,8 @@ const pageOf = (route: PageRoute, picture: Picture): ReactNode => {
       return <WorkPage {...picture} query={route.query} />
     case 'inbox':
       return <InboxPage key={route.id} at={route.id} clock={picture.clock} />
+    case 'recovery':
+      return <RecoveryPage clock={picture.clock} />
     case 'repositories':
       return <RepositoriesPage />
     case 'goal':

@@ -59,6 +59,7 @@ const search = (): boolean => {
 
 /** `pressed` is the letter after g. */
 const places: Readonly<Record<string, string>> = {
+  c: linkTo.recovery,
   n: linkTo.now,
   w: linkTo.work(),
   i: linkTo.inbox,

@@ -10,6 +10,8 @@ import type {
   InboxView,
   Judgement,
   Recovery,
+  RecoveryFigures,
+  GrantList,
   ReportView,
   Run,
   SiblingsView,
@@ -146,3 +148,15 @@ export const useRepositories = () =>
     queryKey: [onRequest, 'repositories'],
     queryFn: ({ signal }) => getJson<SiblingsView>('/repositories', signal),
   })
+
+/** Since a time. Sums over many rows, so events do not refetch them. */
+export const useRecoveryFigures = (since: string) =>
+  useQuery({
+    queryKey: [onRequest, 'recovery figures', since],
+    queryFn: ({ signal }) => getJson<RecoveryFigures>(`/recovery-figures?since=${encodeURIComponent(since)}`, signal),
+    refetchInterval: reportMs,
+    placeholderData: keepPreviousData,
+  })
+
+export const useGrants = () =>
+  useQuery({ ...options, queryKey: ['grants'], queryFn: ({ signal }) => getJson<GrantList>('/grants', signal) })

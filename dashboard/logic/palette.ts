@@ -36,6 +36,7 @@ const pages: readonly Entry[] = [
   open('Work: board of all tasks', 'page', linkTo.work(filterQuery({ ...noFilter, view: 'board' }))),
   open('Work: equal failures by cause', 'page', linkTo.work(filterQuery({ ...noFilter, group: 'cause' }))),
   open('Inbox', 'page', linkTo.inbox),
+  open('Recovery', 'page', linkTo.recovery),
   open('Repositories', 'page', linkTo.repositories),
   ...taskGroups.map((state) => open(`Tasks: ${state}`, 'filter', linkTo.work(filterQuery({ ...noFilter, state })))),
 ]

@@ -1,7 +1,7 @@
 /** Addresses of the pages. They follow the `#`, so they cannot collide with routes of the API. */
 
 export type PageRoute =
-  | { page: 'now' | 'repositories' }
+  | { page: 'now' | 'recovery' | 'repositories' }
   /** `query`: filters and order; see logic/work.ts. */
   | { page: 'work'; query: string }
   /** `id`: the question to open. */
@@ -31,6 +31,7 @@ export const parseRoute = (hash: string): PageRoute => {
   if (address === '' || address === '/') return { page: 'now' }
   const work = /^\/work(?:\?(.*))?$/s.exec(address)
   if (work !== null) return { page: 'work', query: work[1] ?? '' }
+  if (address === '/recovery') return { page: 'recovery' }
   if (address === '/repositories') return { page: 'repositories' }
   if (address === '/inbox') return { page: 'inbox' }
   const question = /^\/inbox\/(q-[a-z0-9]+)$/.exec(address)?.[1]
@@ -49,6 +50,7 @@ export const linkTo = {
   now: '#/',
   work: (query = ''): string => (query === '' ? '#/work' : `#/work?${query}`),
   inbox: '#/inbox',
+  recovery: '#/recovery',
   repositories: '#/repositories',
   question: (id: string): string => `#/inbox/${id}`,
   goal: (id: string): string => `#/goals/${id}`,

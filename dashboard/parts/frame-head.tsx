@@ -22,8 +22,8 @@ const useIsUpdated = (version: string | undefined): boolean => {
 }
 
 /** The page under which the reader finds this one. A question counts to the inbox, a task to all work. */
-const placeOf = ({ page }: PageRoute): 'now' | 'work' | 'inbox' | undefined => {
-  if (page === 'now' || page === 'inbox') return page
+const placeOf = ({ page }: PageRoute): 'now' | 'work' | 'inbox' | 'recovery' | undefined => {
+  if (page === 'now' || page === 'inbox' || page === 'recovery') return page
   return page === 'unknown' || page === 'repositories' ? undefined : 'work'
 }
 
@@ -48,6 +48,9 @@ const Navigation = ({ route, waiting }: { route: PageRoute; waiting: number }) =
         {...current(place === 'inbox', true)}
       >
         Inbox {waiting > 0 && <span className="number-of">{waiting}</span>}
+      </a>
+      <a href={linkTo.recovery} {...current(place === 'recovery', true)}>
+        Recovery
       </a>
     </nav>
   )

@@ -9,6 +9,7 @@ const everywhere: Keys = [
   [['g', 'n'], 'go to Now'],
   [['g', 'w'], 'go to Work'],
   [['g', 'i'], 'go to the inbox'],
+  [['g', 'c'], 'go to Recovery'],
   [['g', 'r'], 'go to all repositories'],
   [['?'], 'this list'],
 ]

@@ -300,6 +300,7 @@ export type {
 export type { NotificationJson, RetriedDeliveryJson } from './responses/notifications.ts'
 export type { JudgeSwitchJson as JudgeSwitch } from './responses/judge-switch.ts'
 export type { GrantJson as Grant, GrantList, LearnedPathJson as LearnedPath } from './responses/grants.ts'
+export type { RecoveryFigures } from './responses/recovery-sums.ts'
 export type { ScheduleJson } from './responses/schedule.ts'
 export type { PreflightJson } from './responses/preflight.ts'
 export type { QuotaView } from './responses/account-use.ts'

@@ -37,6 +37,7 @@ import { createGoal } from '../runtime/goal/create-goal.ts'
 import { inboxView } from '../runtime/people/inbox.ts'
 import { createActivities } from '../runtime/people/run-activity.ts'
 import { notificationsView } from '../runtime/people/notification-view.ts'
+import { recoverySince } from '../runtime/people/report-parts.ts'
 import { retryNotifications } from '../runtime/people/retry-notifications.ts'
 import { giveBackTask, takeOverTask } from '../runtime/people/take-over-task.ts'
 import { readRunDiff } from '../runtime/people/run-diff.ts'
@@ -244,6 +245,7 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
     },
     metrics: async () => metrics(context),
     report: async ({ query }) => reportView(context.db, new Date(query.since), viewOptions(context)),
+    recoveryFigures: async ({ query }) => recoverySince(context.db, new Date(query.since)),
     doctor: async () => doctor(context),
     storage: async () => storageView(context),
     listRemovable: async () => removeExpired(context, true),

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import type { ErrorCode } from '../errors.ts'
 import * as contract from './contract.ts'
 import * as entities from './responses/entities.ts'
-import * as grants from './responses/grants.ts'
+import { grantRoutes } from './grant-routes.ts'
 import { notificationSchema, retriedDelivery } from './responses/notifications.ts'
 import * as inbox from './responses/inbox.ts'
 import { hostRoutes } from './host-routes.ts'
@@ -16,6 +16,7 @@ import { change, list, ofRun, open, read } from './route-rows.ts'
 import { queueRoutes } from './queue-routes.ts'
 import { scheduleRoutes } from './schedule-routes.ts'
 import { requeue } from './responses/requeue.ts'
+import { recoveryFigures } from './responses/recovery-sums.ts'
 import * as runTools from './responses/run-tool-responses.ts'
 import * as outcomes from './responses/outcomes.ts'
 import * as views from './responses/views.ts'
@@ -103,6 +104,12 @@ export const routes = {
     'What landed, recovered, waits and was spent since a time',
     contract.reportQuery,
     views.reportSchema,
+  ),
+  recoveryFigures: read(
+    '/recovery-figures',
+    'How recovery did since a time: by day, by cause and rung, and the failures that cost most',
+    contract.reportQuery,
+    recoveryFigures,
   ),
   doctor: read('/doctor', 'The invariants, checked on the live store', none, views.doctorSchema),
   ...hostRoutes,
@@ -251,40 +258,7 @@ export const routes = {
     errors: ['NOT_FOUND', 'REPOSITORY_STATE', 'PERMISSION'] as const,
   },
   ...cleanRoutes,
-  listGrants: read(
-    '/grants',
-    'Granted and learned paths, at most 1,000 of each',
-    contract.grantsQuery,
-    grants.grantList,
-  ),
-  addGrant: {
-    ...change(
-      '/grants',
-      'Grants a path to the tasks of a folder or to one task',
-      contract.grantRequest,
-      grants.grantSchema,
-    ),
-    status: 201 as const,
-    errors: ['NOT_FOUND', 'ILLEGAL'] as const,
-  },
-  revokeGrants: {
-    ...change(
-      '/grants/revoke',
-      'Revokes a grant by its id, or all grants of a path',
-      contract.revokeRequest,
-      z.array(grants.grantSchema),
-    ),
-    errors: ['NOT_FOUND', 'ILLEGAL'] as const,
-  },
-  forgetPath: {
-    ...change(
-      '/learned-paths/forget',
-      'Undoes a learned path, so that its files count as changes again',
-      contract.forgetRequest,
-      grants.learnedPath,
-    ),
-    errors: ['NOT_FOUND'] as const,
-  },
+  ...grantRoutes,
   reportRefusal: {
     ...change(
       '/refusals',

@@ -94,6 +94,7 @@ describe('every answer is what the table says', () => {
     metrics: () => ({ path: '/metrics', headers: { accept: 'application/json' } }),
     inbox: () => ({ path: '/inbox' }),
     report: () => ({ path: '/report?since=2020-01-01T00:00:00Z' }),
+    recoveryFigures: () => ({ path: '/recovery-figures?since=2020-01-01T00:00:00Z' }),
     doctor: () => ({ path: '/doctor' }),
     preflight: () => post('/system/preflight', '{"content":"Add a CSV export"}'),
     hostNeofetch: () => ({ path: '/system/host/neofetch' }),

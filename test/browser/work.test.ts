@@ -108,6 +108,36 @@ test('by keyboard: through the lines, into a task and back', async () => {
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 })
 
+test('Recovery says how often each cause was recovered from, what costs most, and stays readable everywhere', async () => {
+  await press('g')
+  await press('c')
+  await page.getByRole('heading', { name: 'Recovery', exact: true }).waitFor(slow)
+  await page.screenshot({ path: join(shots, 'recovery-first.png'), fullPage: true })
+  const causes = page.getByRole('row').filter({ hasText: 'permissions' })
+  await causes.first().waitFor({ timeout: 5_000 })
+  // Two tasks whose check cannot pass: nothing helped, and the same failure is one line with both.
+  const worst = page.getByRole('listitem').filter({ hasText: 'in 2 tasks' })
+  expect(await worst.getByText(/^helped \d+ of \d+$/).count()).toBeGreaterThan(0)
+  expect(await page.getByText(/: \d+ helped, \d+ did not$/).count()).toBe(14)
+  await page.getByLabel('Period').selectOption('7')
+  await expect.poll(() => page.getByText(/: \d+ helped, \d+ did not$/).count(), slow).toBe(7)
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    for (const width of [1280, 390]) {
+      await page.setViewportSize({ width, height: 900 })
+      await page.screenshot({ path: join(shots, `recovery-${colorScheme}-${width}.png`), fullPage: true })
+      expect(await violations()).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
+    }
+  }
+  await page.emulateMedia({ colorScheme: null })
+  await page.setViewportSize({ width: 1280, height: 900 })
+  await worst.getByRole('link').first().click()
+  await page.getByRole('heading', { name: /Rewrite the \w+ guide/ }).waitFor(slow)
+  await press('g')
+  await press('n')
+})
+
 test('a filter is in the address, survives a reload, and keeps the focus while it is typed', async () => {
   await press('/')
   await page.keyboard.type('cache ?jx')
