@@ -309,7 +309,7 @@ describe('without a person', () => {
     const plan = aPlan(
       [aGoal([aTask('t1', ['success'], { paths: ['src/shared-1', 'src/shared-2'] })], { autoMerge: true })],
       [],
-      [2, 3, 4].map((pick) => ({ id: `e${pick}`, kind: 'conflict-by-hand' as const, atMs: 2_000 * pick, pick })),
+      [2, 3, 4].map((pick) => ({ id: `e${pick}`, kind: 'conflict-by-hand' as const, atMs: 3_000 * pick, pick })),
     )
     const outcome = await playedOut(plan)
     expect(outcome.violation, outcome.told).toBeUndefined()
