@@ -1,4 +1,5 @@
 /** The commits of a branch between two points, to find what was already published. */
+import type { RecentCommit } from '../domain/commit-message.ts'
 import { trailersOf } from './commit.ts'
 import type { Repository } from './repository-types.ts'
 import { git, objectName } from './git.ts'
@@ -34,12 +35,17 @@ export const commitsBetween = async (
     })
 }
 
-/** Titles of the newest commits before `tip` that are neither merges nor Unstuck's own. Empty for a commit that does not exist here. */
-export const recentTitles = async (repository: Repository, tip: string, limit: number): Promise<string[]> => {
+/** The newest commits before `tip` that are neither merges nor Unstuck's own. Empty for a commit that does not exist here. */
+export const recentCommits = async (repository: Repository, tip: string, limit: number): Promise<RecentCommit[]> => {
   const own = ['--invert-grep', '--grep=^Unstuck-Task: ']
-  const args = ['log', '--no-merges', ...own, '-z', `--max-count=${limit}`, '--format=%s', '--no-show-signature']
+  const format = '--format=%s%x01%(trailers:key=Signed-off-by,valueonly)'
+  const args = ['log', '--no-merges', ...own, '-z', `--max-count=${limit}`, format, '--no-show-signature']
   const found = await git([...args, objectName(tip), '--'], { ...inRepository(repository), okCodes: [0, 128] })
-  return found.code === 0 ? found.stdout.split('\0').filter((title) => title !== '') : []
+  if (found.code !== 0) return []
+  return found.stdout.split('\0').flatMap((entry) => {
+    const [title = '', signedOffBy = ''] = entry.split('\x01')
+    return title === '' ? [] : [{ title, isSignedOff: signedOffBy.trim() !== '' }]
+  })
 }
 
 /** Whether `commit` is `tip` or an ancestor of it. False for a commit that does not exist here. */

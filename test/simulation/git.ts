@@ -415,7 +415,7 @@ const workCalls = (state: State) => ({
 })
 
 const shadowCalls = (state: State) => ({
-  recentTitles: (): string[] => [],
+  recentCommits: (): { title: string; isSignedOff: boolean }[] => [],
   authorOf: () => ({ name: 'Ada', email: 'ada@example.invalid' }),
   buildTree: (_shadow: Shadow, request: { base: string; tree: string; paths: string[] }) => {
     const files = new Map(state.treeOf(request.base))

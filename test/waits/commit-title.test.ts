@@ -34,3 +34,28 @@ test('conventional commits of people give conventional commits of tasks, one aft
     (await scene.task(goal, 2)).id,
   )
 })
+
+test('rules for messages are obeyed, and the owner signs off where that is asked, also a revert', async () => {
+  const files = {
+    '.commitlintrc.yml': 'extends: "@commitlint/config-conventional"\nrules:\n  scope-empty: [2, never]\n',
+    DCO: 'Developer Certificate of Origin',
+  }
+  const agent = { driver: 'command', program: `put('web/made.txt', 'made'); put('made.txt', 'made')` } as const
+  scene = await openScene({ agent }, {}, { files })
+  git('config', 'user.name', 'Ada Owner')
+  git('config', 'user.email', 'ada@example.com')
+  const title = 'API errors name their cause.'
+  const instructions = 'Every error says what caused it. '.repeat(9)
+  const goal = await scene.goal([{ title, instructions, commands: ['node check.js'] }], { autoMerge: true })
+  await scene.until(goal, 'done', 'awaiting_human')
+  expect(git('log', '-1', '--format=%s', 'main')).toBe('docs(web): api errors name their cause')
+  const lines = git('log', '-1', '--format=%B', 'main').split('\n')
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100)
+  const signedOff = (): string => git('log', '-1', '--format=%(trailers:key=Signed-off-by,valueonly)', 'main')
+  expect(signedOff()).toBe('Ada Owner <ada@example.com>')
+  const { id } = await scene.task(goal)
+  expect(git('log', '-1', '--format=%(trailers:key=Unstuck-Task,valueonly)', 'main')).toBe(id)
+  await scene.post(`/tasks/${id}/revert`)
+  expect(git('log', '-1', '--format=%s', 'main')).toMatch(/^Revert "/)
+  expect(signedOff()).toBe('Ada Owner <ada@example.com>')
+})

@@ -12,8 +12,7 @@ afterEach(() => rmSync(root, { recursive: true, force: true }))
 const rulesOf = async (files: Record<string, string>, ...settings: [string, string][]) => {
   root = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-rules-')))
   execFileSync('git', ['init', '-q', root])
-  for (const [key, value] of [['commit.gpgsign', 'false'], ...settings])
-    execFileSync('git', ['-C', root, 'config', key ?? '', value ?? ''])
+  for (const [key, value] of settings) execFileSync('git', ['-C', root, 'config', key, value])
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(join(root, dirname(path)), { recursive: true })
     writeFileSync(join(root, path), text)
@@ -37,16 +36,15 @@ test.each<[string, Record<string, string>, [string, string][], object]>([
     [['core.hookspath', 'hooks']],
     { hooks: ['hooks/commit-msg'], commands: [] },
   ],
-  ['signatures', {}, [['commit.gpgsign', 'yes']], { hooks: [], commands: [], signs: true }],
   [
     'what was installed',
     { '.git/hooks/pre-commit': 'exec tool' },
     [],
     { hooks: ['.git/hooks/pre-commit'], commands: [] },
   ],
-  ['nothing', { 'README.md': 'x' }, [['core.hookspath', '/elsewhere']], { hooks: [], commands: [], signs: false }],
+  ['nothing', { 'README.md': 'x' }, [['core.hookspath', '/elsewhere']], { hooks: [], commands: [] }],
 ])('finds %s', async (_what, files, settings, expected) => {
   const rules = await rulesOf(files, ...settings)
   expect(rules).toMatchObject(expected)
-  expect(ownerRuleLines(rules).length).toBe((rules.hooks.length > 0 ? 1 : 0) + (rules.signs ? 1 : 0))
+  expect(ownerRuleLines(rules).length).toBe(rules.hooks.length > 0 ? 1 : 0)
 })

@@ -1,6 +1,6 @@
 /**
- * What the owner's git does with each commit and Unstuck's commits do without: signatures and hooks. Told before the first launch in a
- * repository, because a branch that requires them would refuse the work at its end.
+ * The hooks that the owner's git runs for each commit, and that Unstuck's commits do without. Told before the first launch in a repository,
+ * because the work would otherwise be refused where they are required.
  */
 import { existsSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
@@ -33,14 +33,11 @@ interface Rules {
   hooks: string[]
   /** Commands that check the same. */
   commands: string[]
-  signs: boolean
 }
 
-/** The owner's value; what Unstuck sets for its own git is of scope `command`. */
-const settingOf = async (repository: Repository, key: string): Promise<string> => {
-  // A path is expanded; another value is given as it is.
-  const type = key === 'core.hookspath' ? ['--type=path'] : []
-  const asked = ['config', '--show-scope', ...type, '--get-all', key]
+/** The owner's `core.hooksPath`, expanded, or ''; what Unstuck sets for its own git is of scope `command`. */
+const hooksPathOf = async (repository: Repository): Promise<string> => {
+  const asked = ['config', '--show-scope', '--type=path', '--get-all', 'core.hookspath']
   const { stdout } = await git(asked, { ...inRepository(repository), okCodes: [0, 1] })
   const own = stdout.split('\n').filter((line) => line !== '' && !line.startsWith('command\t'))
   return own.at(-1)?.split('\t')[1] ?? ''
@@ -50,7 +47,7 @@ const settingOf = async (repository: Repository, key: string): Promise<string> =
 export const readOwnerRules = async (repository: Repository): Promise<Rules> => {
   const { root, commonDir } = repository
   const byRunner = Object.keys(runners).filter((name) => existsSync(join(root, name)))
-  const configured = await settingOf(repository, 'core.hookspath')
+  const configured = await hooksPathOf(repository)
   const installed = configured === '' ? join(commonDir ?? root, 'hooks') : resolve(root, configured)
   const folders = [join(root, '.husky'), join(root, '.githooks'), installed].filter((path) => basename(path) !== '_')
   const hooks = [...new Set(folders)].flatMap((folder) =>
@@ -63,20 +60,15 @@ export const readOwnerRules = async (repository: Repository): Promise<Rules> => 
   return {
     hooks: [...byRunner, ...hooks.map((path) => (path.startsWith(`${root}/`) ? relative(root, path) : path))],
     commands: [...new Set([...started, ...checked])],
-    signs: /^(?:true|yes|on|1)$/i.test(await settingOf(repository, 'commit.gpgsign')),
   }
 }
 
-/** At most two lines for people. */
-export const ownerRuleLines = ({ hooks, commands, signs }: Rules): string[] => [
-  ...(hooks.length === 0
-    ? []
-    : [
-        `Hooks do not run on Unstuck's commits (${hooks.join(', ')}).${commands.length === 0 ? '' : ` To have the work checked alike, write into .unstuck/verify.contract.json: ${JSON.stringify({ commands })}`}`,
-      ]),
-  ...(signs
-    ? [
-        "You sign your commits (commit.gpgsign); Unstuck's are not signed. Where that is required, sign them before you push: git rebase --exec 'git commit --amend --no-edit -S' @{upstream}",
-      ]
-    : []),
-]
+/** At most one line for people. */
+export const ownerRuleLines = ({ hooks, commands }: Rules): string[] => {
+  if (hooks.length === 0) return []
+  const alike =
+    commands.length === 0
+      ? ''
+      : ` To have the work checked alike, write into .unstuck/verify.contract.json: ${JSON.stringify({ commands })}`
+  return [`Hooks do not run on Unstuck's commits (${hooks.join(', ')}).${alike}`]
+}

@@ -60,7 +60,7 @@ import { holdCheckout, keepHeld, readConfigValues } from '../../workspace/held-c
 import { restoreCheckout } from '../../workspace/restore-checkout.ts'
 import { readGitTrace, traceVariables } from '../../workspace/git-trace.ts'
 import { renamesSince } from '../../workspace/renames.ts'
-import { commitsBetween, isContainedIn, mergeBase, recentTitles } from '../../workspace/history.ts'
+import { commitsBetween, isContainedIn, mergeBase, recentCommits } from '../../workspace/history.ts'
 import { topOfCommit, treeOf } from '../../workspace/tree.ts'
 import { tendTrees } from '../../workspace/tree-pool.ts'
 import { readSigning, signCommits, trySigning } from '../../workspace/signing.ts'
@@ -171,7 +171,7 @@ const realGit = {
   readRefs,
   readSigning,
   readTexts,
-  recentTitles,
+  recentCommits,
   removePackages,
   removeWorkspace,
   returnWorkspace,

@@ -2,6 +2,7 @@
  * `unstuck revert`: undoes the work of a landed task on the user's branch, with one commit on its tip. Only a person orders it. The branch
  * moves as for a landing: by a fast-forward, in a clean checkout only, and by compare-and-swap.
  */
+import { commitMessage, signOffOf } from '../../domain/commit-message.ts'
 import { taskNameInside } from '../../domain/task-title.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
@@ -13,6 +14,7 @@ import { getGoal, progressGoal } from '../../store/goal.ts'
 import { listMerges, recordRevert } from '../../store/merge.ts'
 import type { FastForward } from '../../workspace/repository-types.ts'
 import type { Context } from '../core/context.ts'
+import { messageFacts } from '../core/message-facts.ts'
 import { actorName } from '../core/person-text.ts'
 import { remoteLinkOf } from '../core/remote-link.ts'
 import { withoutSecrets } from '../core/without-secrets.ts'
@@ -119,11 +121,13 @@ const revertCommit = async (context: Context, landed: Landed): Promise<string> =
   if (tree === (await git.treeOf(context.shadow, tip)))
     throw illegal(`${taskNameInside(task)} is reverted already: ${goal.targetBranch} has none of its changes`)
   const author = await git.authorOf(context.repository)
+  const body = `This reverts commit ${entry.landedCommit}.`
+  // Its title is as git writes it, which all conventions let through.
+  const { isSignedOff } = commitMessage({ title: task.title, body }, await messageFacts(context, tip, []))
   return git.buildCommit(context.shadow, {
     ...(author === undefined ? {} : { author }),
-    ...{ base: tip, tree, subject: `Revert "${withoutSecrets(context, task.title)}"` },
-    body: `This reverts commit ${entry.landedCommit}.`,
-    trailers: { [revertsTrailer]: entry.landedCommit },
+    ...{ base: tip, tree, subject: `Revert "${withoutSecrets(context, task.title)}"`, body },
+    trailers: { ...signOffOf(author, isSignedOff), [revertsTrailer]: entry.landedCommit },
   })
 }
 

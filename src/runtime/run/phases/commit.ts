@@ -2,7 +2,7 @@
  * Phase `commit`: makes one commit of the permitted paths. Equal input gives an equal commit, so the phase can be
  * repeated after a crash.
  */
-import { commitTitle, leastCommits, messageRules } from '../../../domain/commit-title.ts'
+import { commitMessage, signOffOf, type CommitText } from '../../../domain/commit-message.ts'
 import { preexistingFailures, type CheckResult, type CommitIntent, type Verdict } from '../../../domain/run.ts'
 import { proofText } from '../../../domain/proof.ts'
 import type { Task } from '../../../domain/task.ts'
@@ -11,6 +11,7 @@ import { weakeningText } from '../../../recovery/weakened.ts'
 import type { ChangeList } from '../../../workspace/repository-types.ts'
 import { getTask } from '../../../store/task.ts'
 import { collectedWork } from '../../agent/collected.ts'
+import { messageFacts } from '../../core/message-facts.ts'
 import { withoutSecrets } from '../../core/without-secrets.ts'
 import { saveProgress, type RunContext } from '../../core/run-context.ts'
 import { publishesRunRefs } from '../../landing/run-refs.ts'
@@ -79,15 +80,14 @@ const intentOf = async (runContext: RunContext): Promise<CommitIntent> => {
   return intent
 }
 
-/** How many earlier commits show the habit of a repository. */
-const recentCommits = 50
-
-/** The title as the repository writes them. Base and work decide alone, so a replay gives the same. */
-const titleOf = async ({ context }: RunContext, { title }: Task, { base, changes }: ChangeList): Promise<string> => {
-  const { git } = context.ports
-  const recent = await git.recentTitles(context.repository, base, recentCommits)
-  const hasRules = recent.length < leastCommits && (await git.presentAt(context.shadow, base, messageRules)).size > 0
-  return commitTitle(title, { recent, hasRules, changed: changes.map(({ path }) => path) })
+/** As the repository writes its messages. Base and work decide alone, so a replay gives the same. */
+const messageOf = async (runContext: RunContext, written: Task, { base, changes }: ChangeList): Promise<CommitText> => {
+  const { context } = runContext
+  // Cleaned before lines are broken or cut: of half a secret the shape is not recognized.
+  const clean = (text: string): string => withoutSecrets(context, text)
+  const text = { title: clean(written.title), body: clean(bodyOf(runContext, written)) }
+  const changed = changes.map(({ path }) => path)
+  return commitMessage(text, await messageFacts(context, base, changed))
 }
 
 const goBack = async (runContext: RunContext, phase: 'policy' | 'verify'): Promise<PhaseResult> => {
@@ -107,14 +107,18 @@ export const commit: Phase = async (runContext) => {
   if (run.verdict?.tree !== found.tree) return goBack(runContext, 'verify')
   const { tree } = found
   const { author, at } = await intentOf(runContext)
-  const written = await writtenTask(runContext)
+  const { subject, body, isSignedOff } = await messageOf(runContext, await writtenTask(runContext), found)
   const made = await context.ports.git.buildCommit(context.shadow, {
     ...(author === null ? { at } : { author, at }),
     base,
     tree,
-    subject: withoutSecrets(context, await titleOf(runContext, written, found)),
-    body: withoutSecrets(context, bodyOf(runContext, written)),
-    trailers: { 'Unstuck-Task': task.id, 'Unstuck-Run': run.id, 'Unstuck-Epoch': String(run.epoch) },
+    ...{ subject, body },
+    trailers: {
+      ...signOffOf(author, isSignedOff),
+      'Unstuck-Task': task.id,
+      'Unstuck-Run': run.id,
+      'Unstuck-Epoch': String(run.epoch),
+    },
   })
   if (publishesRunRefs(context, runContext.goal))
     await context.ports.git.handOver(context.repository, context.shadow, { runId: run.id, from: base, commit: made })
