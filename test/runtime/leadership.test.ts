@@ -31,6 +31,7 @@ const look = async (meanwhile: () => Promise<unknown>): Promise<{ moved: string[
       moved.push(branch)
       return { ok: true, from: '', to }
     },
+    readSigning: async () => undefined,
   }
   const context = {
     ...store.context,

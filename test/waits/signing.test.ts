@@ -1,6 +1,6 @@
 /** What lands is signed where the owner's git signs commits; where the key cannot be used without a person, the owner decides. */
 import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import type { Escalation } from '../../src/api/contract.ts'
@@ -26,7 +26,15 @@ const openSigned = async (passphrase: string, options: SceneOptions = {}): Promi
     ...[['commit.gpgsign', 'true'] as const, ['gpg.format', 'ssh'] as const],
     ...[['user.signingkey', `${key()}.pub`] as const, ['gpg.ssh.allowedSignersFile', signers] as const],
   ])
-    git('config', name, value)
+    for (const root of [scene.root, ...(options.remote === true ? [mirror()] : [])])
+      execFileSync('git', ['-C', root, 'config', name, value])
+}
+
+/** The engine's own clone of a repository by URL. */
+const mirror = (): string => {
+  const home = join(scene.top, 'home')
+  const state = readdirSync(home).find((name) => existsSync(join(home, name, 'repository', '.git')))
+  return join(home, state ?? '', 'repository')
 }
 
 /** Of the newest commits of the branch, oldest last: G = a good signature, N = none. */
@@ -35,13 +43,21 @@ const good = 'G owner@example.com'
 
 const twoTasks = [{ id: '1' }, { id: '2', after: ['1'] }]
 
-test('every commit that lands is signed by the owner, also after crashes in between', async () => {
+/** Fails once at each of these points. */
+const crashing = (): { crashes: string[]; at: (point: string) => void } => {
   const crashes = ['goal-signing-intended', 'goal-signing-published']
-  const at = (point: string): void => {
-    if (crashes[0] !== point) return
-    crashes.shift()
-    throw new Error(`crash at ${point}`)
+  return {
+    crashes,
+    at: (point) => {
+      if (crashes[0] !== point) return
+      crashes.shift()
+      throw new Error(`crash at ${point}`)
+    },
   }
+}
+
+test('every commit that lands is signed by the owner, also after crashes in between', async () => {
+  const { crashes, at } = crashing()
   await openSigned('', { at })
   const goal = await scene.goal(twoTasks, { autoMerge: true })
   await scene.until(goal, 'done', 'awaiting_human', 'paused')
@@ -129,4 +145,15 @@ test('a program that only the configuration of the repository names is not run',
   expect(() => readFileSync(trace)).toThrow('ENOENT')
   await scene.post(`/goals/${goal}/cancel`)
   expect(await scene.questions()).toEqual([])
+})
+
+test('what is pushed to a repository by URL is signed, also after crashes in between', async () => {
+  const { crashes, at } = crashing()
+  await openSigned('', { at, remote: true })
+  const goal = await scene.goal(twoTasks, { autoMerge: true })
+  await scene.until(goal, 'done', 'awaiting_human', 'paused')
+  expect(crashes).toEqual([])
+  expect(signatures(2)).toEqual([good, good])
+  expect(await scene.events(goal, 'ref.restored')).toEqual([])
+  expect(await scene.events(goal, 'goal.signed')).toHaveLength(1)
 })
