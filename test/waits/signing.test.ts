@@ -15,10 +15,10 @@ const tip = (): string => git('rev-parse', 'main')
 
 const agent = { driver: 'command', program: `put('made.txt', String(count('TOP/starts')))` } as const
 
-/** An owner who signs every commit with an SSH key. */
+/** An owner who signs every commit with an SSH key, of a kind that makes another signature each time. */
 const openSigned = async (passphrase: string, options: SceneOptions = {}): Promise<void> => {
   scene = await openScene({ agent }, {}, options)
-  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', passphrase, '-C', 'owner', '-f', key()])
+  execFileSync('ssh-keygen', ['-q', '-t', 'ecdsa', '-N', passphrase, '-C', 'owner', '-f', key()])
   const signers = join(scene.top, 'signers')
   writeFileSync(signers, `owner@example.com ${readFileSync(`${key()}.pub`, 'utf8')}`)
   for (const [name, value] of [
