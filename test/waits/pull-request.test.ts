@@ -1,5 +1,6 @@
 /** A pull request to its end: a red check of the CI, a review, a correction that does not help, and a goal that its owner gave up. */
-import { writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { EventView, GoalView, StatusView } from '../../src/api/contract.ts'
@@ -24,6 +25,10 @@ beforeAll(() => {
   writeFileSync(join(top, 'agent.sh'), agent, { mode: 0o755 })
   owner.configure([join(top, 'agent.sh')], { forge: { ...forge, pullRequests: 'goal' } })
   owner.pushToOrigin()
+  execFileSync('ssh-keygen', ['-q', '-t', 'ecdsa', '-N', '', '-f', join(top, 'key')])
+  writeFileSync(join(top, 'signers'), `ada@example.invalid ${readFileSync(join(top, 'key.pub'), 'utf8')}`)
+  const signing = { 'commit.gpgsign': 'true', 'gpg.format': 'ssh', 'user.signingkey': join(top, 'key.pub') }
+  for (const [key, value] of Object.entries(signing)) user(owner.root, 'config', key, value)
 })
 afterAll(owner.leave)
 
@@ -38,6 +43,9 @@ const opened = async (title: string) => {
     number: pull()?.number ?? 0,
     /** The commit that the pull request shows. */
     head: () => user(bare, 'rev-parse', `refs/heads/${branch}`).trim(),
+    /** Of all commits that it shows: G = a good one. */
+    signatures: () =>
+      user(bare, '-c', `gpg.ssh.allowedSignersFile=${join(top, 'signers')}`, 'log', '--format=%G?', `main..${branch}`),
     file: () => user(bare, 'show', `refs/heads/${branch}:src/made.js`).trim(),
     now: async () => (await json<StatusView>('status')).goals.find(({ id }) => id === goal.id) as GoalView,
     events: async (type: string) =>
@@ -53,8 +61,9 @@ test(
   'a red check becomes a correction that is verified here and pushed, then a review, and nothing is answered twice',
   { timeout: 180_000 },
   async () => {
-    const { now, head, file, pull, number, events } = await opened('Make it')
+    const { now, head, file, pull, number, events, signatures } = await opened('Make it')
     const first = head()
+    expect(signatures()).toBe('G')
     // One fails on main as well; one tells of its machine, and is run again.
     github.checks.push(
       { id: 1, ref: first, name: 'lint', conclusion: null, log: '' },
@@ -108,6 +117,7 @@ test(
     )
     await expect.poll(head, eventually).not.toBe(second)
     expect(file()).toBe("export const shop = 'single'")
+    expect(signatures()).toBe('G\nG\nG')
     await expect
       .poll(() => github.replies, eventually)
       .toEqual([{ comment: 70, body: expect.stringContaining(head().slice(0, 12)) as string }])
