@@ -36,13 +36,18 @@ const foundText = ({ harness, checks }: Found): string => {
   return `Harness: ${named}. Checks: ${checks.length === 0 ? 'none found (set verify.commands)' : checks.join(' ; ')}.`
 }
 
-const init = async (io: Io): Promise<number> => {
+const init = async (io: Io, options: { hooks?: boolean }): Promise<number> => {
   const { makeRoot, homeOf } = await import('../engine/home.ts')
   const home = await homeOf(io)
   const { repository } = home
   const { findEngine } = await import('../engine/connect.ts')
   const { refuseRuns } = await import('../person-here.ts')
   await refuseRuns(io, 'unstuck init', async () => findEngine(home))
+  if (options.hooks === true) {
+    const { adoptHooks } = await import('../run/adopt-hooks.ts')
+    for (const text of await adoptHooks(repository, io.environment.PATH)) printLine(io, text)
+    return exitCodes.ok
+  }
   const path = join(repository.root, '.unstuck', 'config.json')
   if (existsSync(path)) {
     printLine(io, `${path} already exists; nothing was changed.`)
@@ -67,5 +72,6 @@ export const register: Register = (program, act) => {
   program
     .command('init')
     .description('write a first .unstuck/config.json with the harness and checks found here')
-    .action(() => act(init))
+    .option('--hooks', 'make what your hooks run (husky, lefthook, pre-commit, .githooks) checks of every change')
+    .action((options: { hooks?: boolean }) => act((io) => init(io, options)))
 }

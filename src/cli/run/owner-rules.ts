@@ -67,8 +67,6 @@ export const readOwnerRules = async (repository: Repository): Promise<Rules> => 
 export const ownerRuleLines = ({ hooks, commands }: Rules): string[] => {
   if (hooks.length === 0) return []
   const alike =
-    commands.length === 0
-      ? ''
-      : ` To have the work checked alike, write into .unstuck/verify.contract.json: ${JSON.stringify({ commands })}`
+    commands.length === 0 ? '' : ` To have the work checked alike (${commands.join(' ; ')}): unstuck init --hooks`
   return [`Hooks do not run on Unstuck's commits (${hooks.join(', ')}).${alike}`]
 }
