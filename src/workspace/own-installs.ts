@@ -143,13 +143,20 @@ const layInstallOf = async (request: LayRequest, at: string): Promise<boolean> =
   return true
 }
 
-/** The folders of a workspace with a manifest and without packages, the top first. */
-const foldersWithout = async (workspace: string, folder = '', depth = deepest): Promise<string[]> => {
+/**
+ * The folders of a workspace that an install may have filled and that have no packages, the top first. One without a lockfile below another
+ * manifest is a part of that, and is not asked about: a large repository has hundreds.
+ */
+const foldersWithout = async (workspace: string, folder = '', depth = deepest, isPart = false): Promise<string[]> => {
   const entries = await readdir(join(workspace, folder), { withFileTypes: true })
   const names = new Set(entries.map(({ name }) => name))
-  const here = names.has('package.json') && !names.has('node_modules') ? [folder] : []
+  const isPackage = names.has('package.json')
+  const isOwn = isPackage && (!isPart || lockfiles.some((name) => names.has(name)))
+  const here = isOwn && !names.has('node_modules') ? [folder] : []
   const below = entries.filter((entry) => entry.isDirectory() && !['node_modules', '.git'].includes(entry.name))
-  const more = depth === 0 ? [] : below.map(({ name }) => foldersWithout(workspace, join(folder, name), depth - 1))
+  const more = (depth === 0 ? [] : below).map(({ name }) =>
+    foldersWithout(workspace, join(folder, name), depth - 1, isPart || isPackage),
+  )
   return [...here, ...(await Promise.all(more)).flat()]
 }
 
