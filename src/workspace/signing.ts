@@ -142,7 +142,7 @@ interface SignContext {
 export type SignOutcome = { ok: true; head: string } | { ok: false; detail: string }
 
 const untrustedText = (key: string): string =>
-  `${key} is set in the configuration of the repository, which every program that works there can write, so the program is not run; set it in your own (git config --global ${key} …)`
+  `${key} is set in the configuration of the repository, which every program that works there can write, so the program is not run; set it in your own instead (git config --global ${key} …; git config --unset ${key})`
 
 /** Failures of the program are a value. */
 const attempt = async ({ signing }: SignContext, work: () => Promise<string>): Promise<SignOutcome> => {

@@ -62,7 +62,7 @@ const lands: Record<string, string> = {
     "plain; echo '*.md ident eol=crlf' > .gitattributes; printf '$Id$\\r\\n' > i.md; git add -A 2>/dev/null; git commit -qm i",
   'with names that differ by case alone': 'plain; echo a > Foo; echo b > foo; git add -A; git commit -qm case',
   'with signed commits':
-    'plain; signer ../gpg; git config gpg.program "$PWD/../gpg"; git config commit.gpgsign true; git commit -q --allow-empty -m signed',
+    'plain; signer ../gpg; git config --global gpg.program "$PWD/../gpg"; git config commit.gpgsign true; git commit -q --allow-empty -m signed',
   'with hooks that refuse everything':
     'plain; for name in pre-commit commit-msg pre-push reference-transaction post-checkout; do hook .git/hooks/$name; done',
   'with a folder of hooks':
@@ -167,6 +167,13 @@ const remedies: [name: string, script: string, said: string, remedy: string[], t
   ['with a branch in the way', 'plain; git branch unstuck', 'branch -m', ['branch', '-m', 'unstuck', 'mine'], 'run'],
   ['with edited files in the way', 'plain; echo mine > made.txt', 'made.txt', ['clean', '-fdq', 'made.txt'], 'land'],
   ['without a commit', 'git init -q repo; cd repo', 'no commit', ['commit', '-q', '--allow-empty', '-m', '1'], 'run'],
+  [
+    'with a signing program of its own',
+    'plain; signer ../gpg; for at in --global --local; do git config $at gpg.program "$PWD/../gpg"; done; git config commit.gpgsign true',
+    'git config --unset gpg.program',
+    ['config', '--unset', 'gpg.program'],
+    'land',
+  ],
   ['on no branch', 'plain; git checkout -q --detach', '--into', ['checkout', '-q', 'main'], 'land'],
 ]
 
