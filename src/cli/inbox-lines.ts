@@ -1,4 +1,5 @@
 /** The inbox as text for people: each question with its evidence, a proposed command with its risks, and its choices by number. */
+import { isAboutDetails } from '../domain/escalation.ts'
 import { questionTopic, type InboxQuestion, type InboxView } from '../api/contract.ts'
 import { safe, wordsOf, type Paint } from './render.ts'
 import { cutToWidth } from './width.ts'
@@ -31,6 +32,7 @@ const proposalLines = (paint: Paint, { commands, rootCause, evidence, doubt, pro
 /** What happened and what was tried, without the choices. */
 export const evidenceLines = (paint: Paint, question: InboxQuestion): string[] => [
   line(question.happened === '' ? question.question : question.happened),
+  ...(isAboutDetails(question) ? question.details.split('\n').map(line) : []),
   ...(question.proposal === null ? [] : proposalLines(paint, question.proposal)),
   ...question.tried.map((text) => `Tried: ${line(text)}`),
 ]

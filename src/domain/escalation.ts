@@ -23,6 +23,8 @@ export const escalationKinds = [
   'issue_changed',
   // The owner's git signs commits, and the key cannot be used without a person. Only the landing waits.
   'unsigned_commits',
+  // A person wanted to see the plan of a goal before its tasks begin.
+  'plan_review',
 ] as const
 export type EscalationKind = (typeof escalationKinds)[number]
 
@@ -50,6 +52,7 @@ export const choiceKinds = [
   'restart',
   'land',
   'land_unsigned',
+  'plan_again',
   'approve',
   'reject',
   'ask_again',
@@ -96,6 +99,7 @@ type ChoiceData =
   | { kind: 'restart' }
   | { kind: 'land' }
   | { kind: 'land_unsigned' }
+  | { kind: 'plan_again' }
   | { kind: 'restore'; place: CheckoutPlace; changes: CheckoutChange[] }
   | { kind: 'approve' }
   | { kind: 'reject' }
@@ -148,6 +152,10 @@ const aside: readonly EscalationKind[] = ['checkout_changed', 'issue_changed', '
 /** Whether no task waits for its answer, and no goal with work that is left. */
 export const isAside = ({ kind }: Pick<Escalation, 'kind'>): boolean => aside.includes(kind)
 
+/** Whether a person decides about what the details list. */
+export const isAboutDetails = ({ kind }: Pick<Escalation, 'kind'>): boolean =>
+  isAside({ kind }) || kind === 'plan_review'
+
 /** Whether its goal as a whole waits for its answer. */
 export const isAboutGoal = (question: Pick<Escalation, 'taskId' | 'kind'>): boolean =>
   question.taskId === null && !isAside(question)
@@ -170,6 +178,7 @@ const topics: Record<EscalationKind, string> = {
   checkout_changed: 'change in your checkout',
   issue_changed: 'changed issue',
   unsigned_commits: 'commits without a signature',
+  plan_review: 'plan to start',
 }
 
 /** What a question is about, in a few words for people. Finished work is asked about with the kinds of failures. */
@@ -211,6 +220,7 @@ export const escalationFlow = {
     answered('restart', 'resolved'),
     answered('land', 'resolved'),
     answered('land_unsigned', 'resolved'),
+    answered('plan_again', 'resolved'),
     answered('approve_recovery', 'approved'),
     answered('approve_always', 'approved'),
     answered('edit_recovery', 'approved'),

@@ -87,7 +87,7 @@ describe.each(flows.map((flow) => [flow.entity, flow] as const))('the flow of a 
     }
   })
 
-  it('leaves an end only when a person retries, answers again or lands what is done, or when work that was done does not fit where its target went', () => {
+  it('leaves an end only when a person retries, plans or answers again or lands what is done, or when work that was done does not fit where its target went', () => {
     const ways = flow.rows.filter((row) => flow.terminal.includes(row.from))
     expect(ways.map(({ from, trigger, owner }) => `${from} ${trigger} ${owner}`)).toEqual(
       {
@@ -99,6 +99,7 @@ describe.each(flows.map((flow) => [flow.entity, flow] as const))('the flow of a 
           'done conflicted merge queue',
           'done escalated merge queue',
           'cancelled retried person',
+          'done planned_again person',
         ],
       }[flow.entity] ?? [],
     )

@@ -179,6 +179,8 @@ const maxButtons = 3
 export const buttonChoices = (question: Pick<Escalation, 'kind' | 'taskId' | 'choices'>): Choice[] =>
   question.choices
     .filter(({ kind, input }) => buttonKinds.includes(kind) && input?.required !== true)
+    // A plan that the person wants to look at is not begun by anyone who reads the message.
+    .filter(({ kind }) => kind !== 'resume' || question.kind !== 'plan_review')
     .filter(({ kind }) => kind !== 'retry' || !resetsSpend(question))
     .slice(0, maxButtons)
 

@@ -1,12 +1,12 @@
 /** A question as lines of text: what happened, what was tried, what would help. CLI, API and notifications share these words. */
-import { isAside, offersChoice, type Escalation } from './escalation.ts'
+import { isAboutDetails, offersChoice, type Escalation } from './escalation.ts'
 
 type Shown = Pick<Escalation, 'happened' | 'tried' | 'choices' | 'runId' | 'kind' | 'details'>
 
 export const questionLines = ({ happened, tried, choices, runId, kind, details }: Shown): string[] => [
   happened,
   // The decision is about these lines.
-  ...(isAside({ kind }) ? details.split('\n') : []),
+  ...(isAboutDetails({ kind }) ? details.split('\n') : []),
   ...tried.map((text) => `Tried: ${text}`),
   'What would help:',
   ...choices.map(({ label, command }) => `  ${label}: ${command}`),

@@ -45,6 +45,7 @@ import { migration as issueId } from './migrations/0039-issue-id.ts'
 import { migration as issueChange } from './migrations/0040-issue-change.ts'
 import { migration as unsignedCommits } from './migrations/0041-unsigned-commits.ts'
 import { migration as schedules } from './migrations/0042-schedules.ts'
+import { migration as planReview } from './migrations/0043-plan-review.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -88,6 +89,7 @@ export const migrations: readonly string[] = [
   issueChange,
   unsignedCommits,
   schedules,
+  planReview,
 ]
 
 const uniqueViolation = '23505'

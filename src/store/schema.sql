@@ -140,7 +140,7 @@ create table escalation (
   constraint escalation_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
   constraint escalation_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint escalation_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id),
-  constraint escalation_kind_check CHECK ((kind = ANY (ARRAY['blocker'::text, 'exhausted'::text, 'budget'::text, 'merge_conflict'::text, 'no_playbook'::text, 'recovery_approval_required'::text, 'recovery_failed'::text, 'recovery_unknown_outcome'::text, 'invalid_proposal'::text, 'agent_question'::text, 'checkout_changed'::text, 'issue_changed'::text, 'unsigned_commits'::text]))),
+  constraint escalation_kind_check CHECK ((kind = ANY (ARRAY['blocker'::text, 'exhausted'::text, 'budget'::text, 'merge_conflict'::text, 'no_playbook'::text, 'recovery_approval_required'::text, 'recovery_failed'::text, 'recovery_unknown_outcome'::text, 'invalid_proposal'::text, 'agent_question'::text, 'checkout_changed'::text, 'issue_changed'::text, 'unsigned_commits'::text, 'plan_review'::text]))),
   constraint escalation_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'approved'::text, 'rejected'::text, 'resolved'::text, 'expired'::text])))
 );
 CREATE UNIQUE INDEX escalation_one_pending_per_task ON escalation USING btree (task_id) WHERE (state = 'pending'::text);

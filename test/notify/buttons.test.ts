@@ -199,6 +199,8 @@ describe('a button of a notification', () => {
     // These retries count the spend of the goal from zero.
     expect(idsOf({ ...about, kind: 'budget', choices: usual })).toEqual(['resume', 'cancel'])
     expect(idsOf({ ...about, taskId: null, choices: usual })).toEqual(['resume', 'cancel'])
+    // The person wants to look at the plan.
+    expect(idsOf({ ...about, taskId: null, kind: 'plan_review', choices: usual })).toEqual(['cancel'])
   })
 })
 

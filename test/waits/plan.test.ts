@@ -1,10 +1,11 @@
 /** A planner divides a goal: its tasks run, wait for a person, or are only shown. A planner that fails stops nothing. */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { InboxQuestion, InboxView, StatusView } from '../../src/api/contract.ts'
 import { exitCodes } from '../../src/errors.ts'
 import { removeFolder } from '../../src/workspace/remove-folder.ts'
 import { prepareEngineHome } from '../support/engine-home.ts'
@@ -37,8 +38,10 @@ const plan = {
 /** Answers the question about the plan from `answer`, and does the tasks of that plan. */
 const agent = `import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 const prompt = process.argv.at(-1)
-if (prompt.includes('Question: the plan')) console.log(readFileSync(${JSON.stringify(join(top, 'answer'))}, 'utf8'))
-else {
+if (prompt.includes('Question: the plan')) {
+  writeFileSync(${JSON.stringify(join(top, 'asked'))}, prompt)
+  console.log(readFileSync(${JSON.stringify(join(top, 'answer'))}, 'utf8'))
+} else {
   mkdirSync('docs', { recursive: true })
   const file = prompt.includes('Complete the doc') ? 'docs/sum.md' : /Write (src\\/\\w+\\.js)/.exec(prompt)[1]
   writeFileSync(file, 'export const value = 1\\n')
@@ -99,16 +102,46 @@ it('runs the tasks of a plan in its order, and lands them', async () => {
   ])
 }, 120_000)
 
-it('a plan to review starts nothing before the person resumes the goal', async () => {
+it('a plan to review is a question in the inbox: another plan, then a start; before that nothing begins', async () => {
+  answer(JSON.stringify(plan))
   const ran = await unstuck('run', '--review-plan', 'Add a sum once more')
   const id = /\[(g-[a-z0-9]+)\]/.exec(ran.stdout)?.[1] ?? ''
-  expect(ran.exitCode, ran.stdout).toBe(3)
-  const states = async (): Promise<string[]> =>
-    (JSON.parse((await unstuck('tasks', '--json', '--goal', id)).stdout) as { status: string }[]).map(
-      ({ status }) => status,
-    )
+  expect(ran.exitCode, ran.stdout).toBe(exitCodes.needsPerson)
+  const tasks = async () =>
+    JSON.parse((await unstuck('tasks', '--json', '--goal', id)).stdout) as { title: string; status: string }[]
+  const states = async (): Promise<string[]> => (await tasks()).map(({ status }) => status)
+  const asked = async (): Promise<InboxQuestion[]> =>
+    (JSON.parse((await unstuck('inbox', '--json')).stdout) as InboxView).groups.flatMap(({ questions }) => questions)
   expect(await states()).toEqual(['done', 'queued', 'queued', 'queued'])
-  expect((await unstuck('cancel', id)).exitCode).toBe(0)
+  const [first] = await asked()
+  expect(first).toMatchObject({ kind: 'plan_review', goalId: id, taskId: null })
+  expect(first?.choices.map((choice) => choice.id)).toEqual(['start', 'edit', 'cancel'])
+  for (const named of ['Add the sum', 'src/use.js', 'npm test']) expect(first?.details).toContain(named)
+
+  // Without a word there is nothing to plan by.
+  expect((await unstuck('answer', id, 'edit')).exitCode).toBe(exitCodes.usage)
+  const one = { ...plan.tasks[1], instructions: 'Write src/more.js.', after: [] }
+  answer(JSON.stringify({ tasks: [one], documentationGaps: [] }))
+  expect((await unstuck('answer', id, 'edit', '--text', 'One task is enough')).exitCode).toBe(0)
+  await expect.poll(asked, { timeout: 60_000, interval: 300 }).toMatchObject([{ kind: 'plan_review', goalId: id }])
+  expect((await asked())[0]?.id).not.toBe(first?.id)
+  expect(readFileSync(join(top, 'asked'), 'utf8')).toContain('One task is enough')
+  expect(await states()).toEqual(['done', 'cancelled', 'cancelled', 'cancelled', 'queued'])
+
+  expect((await unstuck('answer', id, 'start')).exitCode).toBe(0)
+  expect(await asked()).toEqual([])
+  const goal = async () => JSON.parse((await unstuck('status', '--json')).stdout) as StatusView
+  await expect
+    .poll(async () => (await goal()).goals.find((each) => each.id === id)?.state, { timeout: 60_000, interval: 300 })
+    .toBe('ready')
+  expect(await states()).toEqual(['done', 'cancelled', 'cancelled', 'cancelled', 'done'])
+}, 180_000)
+
+it('a plan that is not wanted is cancelled with its goal', async () => {
+  const ran = await unstuck('run', '--review-plan', 'Add a sum for nothing')
+  const id = /\[(g-[a-z0-9]+)\]/.exec(ran.stdout)?.[1] ?? ''
+  expect((await unstuck('answer', id, 'cancel')).exitCode).toBe(0)
+  expect((await unstuck('inbox')).exitCode).toBe(0)
 }, 60_000)
 
 it('a goal that cannot be planned is one task, and it is said why', async () => {

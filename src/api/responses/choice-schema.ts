@@ -47,7 +47,7 @@ export const choiceSchema = z.discriminatedUnion('kind', [
   }),
   z.strictObject({
     ...choiceFields,
-    kind: z.enum(['approve', 'reject', 'ask_again', 'restart', 'land', 'land_unsigned']),
+    kind: z.enum(['approve', 'reject', 'ask_again', 'restart', 'plan_again', 'land', 'land_unsigned']),
   }),
   z.strictObject({ ...choiceFields, kind: z.literal('retry') }),
   z.strictObject({ ...choiceFields, kind: z.literal('resume') }),

@@ -9,7 +9,7 @@ export const register: Register = (program, act) => {
     .description('work on an issue of the forge (forge.kind in .unstuck/config.json), as "run" does on a sentence')
     .argument('<number>', 'number of an open issue, or its id in the tracker of forge.command')
     .option('--plan', 'let a planner divide the goal into tasks first')
-    .option('--review-plan', 'as --plan, and start the tasks when you resume the goal')
+    .option('--review-plan', 'as --plan, and ask you before the tasks begin')
     .option('--harness <name>', 'harness of the task')
     .addOption(
       new Option('--judge <mode>', 'who decides whether finished work may land, besides its checks').choices([

@@ -23,7 +23,7 @@ export const register: Register = (program, act) => {
       'let planner, worker, tester and reviewer take turns on each task until promise and gates hold (docs/loop.md)',
     )
     .option('--plan', 'let a planner divide the goal into tasks first')
-    .option('--review-plan', 'as --plan, and start the tasks when you resume the goal')
+    .option('--review-plan', 'as --plan, and ask you before the tasks begin')
     .option('--direct', 'work in this folder itself, which may be a plain folder; no commit is made')
     .option('--allow-dir <dir>', 'directory outside the repository that agents may use (repeatable)', collectValues, [])
     .option('--harness <name>', 'harness for tasks that name none')

@@ -249,6 +249,23 @@ export const resumeChoice = (goal: Id): Choice => ({
   input: null,
 })
 
+/** For the plan of a goal that a person looks at. */
+export const startPlanChoice = (goal: Id): Choice => ({
+  ...resumeChoice(goal),
+  id: 'start',
+  label: 'Start the plan',
+  effect: 'Its tasks begin.',
+  command: `unstuck answer ${goal} start`,
+})
+
+export const planAgainChoice = (goal: Id): Choice => ({
+  ...{ id: 'edit', kind: 'plan_again' },
+  label: 'Have it planned again',
+  effect: 'The planner reads what you write, and its new plan waits for you. No task of this plan begins.',
+  command: `unstuck answer ${goal} edit --text "…"`,
+  input: input('text', 'What should be different', { required: true }),
+})
+
 const goalOrTask = (id: Id): string => (id.startsWith('g-') ? 'goal' : 'task')
 
 export const cancelChoice = (id: Id): Choice => ({

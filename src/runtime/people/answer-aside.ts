@@ -1,4 +1,4 @@
-/** Carries out answers for which no task waits: about a change in the checkout, a changed issue, and commits that cannot be signed. */
+/** Carries out answers that are about no task: about a change in the checkout, a changed issue, commits that cannot be signed, and the plan of a goal. */
 import { join } from 'node:path'
 import type { Choice, Escalation } from '../../domain/escalation.ts'
 import { AppError } from '../../errors.ts'
@@ -11,6 +11,7 @@ import type { Context } from '../core/context.ts'
 import { heldFolder } from '../landing/checkout-question.ts'
 import { landGoal } from './ask-landing.ts'
 import { goalNamed, movedOrThrow } from './commands.ts'
+import { planAgain } from './plan-again.ts'
 
 export const keepChanges = async (context: Context, question: Escalation): Promise<void> => {
   await context.db.transaction(async (tx) => {
@@ -78,21 +79,28 @@ const landAnswered = async (context: Context, question: Escalation, kind: 'land'
   })
 }
 
-type AsideChoice = Extract<Choice, { kind: 'keep' | 'restore' | 'restart' | 'land' | 'land_unsigned' }>
+type AsideChoice = Extract<Choice, { kind: 'keep' | 'restore' | 'restart' | 'plan_again' | 'land' | 'land_unsigned' }>
 
 const asideKinds: readonly string[] = [
   'keep',
   'restore',
   'restart',
+  'plan_again',
   'land',
   'land_unsigned',
 ] satisfies AsideChoice['kind'][]
 
-/** The question is about the checkout, an issue, or signatures. */
+/** The question is about the checkout, an issue, signatures or a plan. */
 export const isAsideChoice = (choice: Choice): choice is AsideChoice => asideKinds.includes(choice.kind)
 
-export const answerAside = async (context: Context, question: Escalation, choice: AsideChoice): Promise<void> => {
-  if (choice.kind === 'keep') await keepChanges(context, question)
+export const answerAside = async (
+  context: Context,
+  question: Escalation,
+  choice: AsideChoice,
+  said: { text: string; by: string | undefined },
+): Promise<void> => {
+  if (choice.kind === 'plan_again') await planAgain(context, question, said)
+  else if (choice.kind === 'keep') await keepChanges(context, question)
   else if (choice.kind === 'restore') await restoreChanges(context, question, choice)
   else if (choice.kind === 'restart') await restartFromIssue(context, question)
   else await landAnswered(context, question, choice.kind)

@@ -159,10 +159,7 @@ const cancelAsked = async ({ context, question }: Asked, cancelRunning: CancelRu
 
 type Changing = Extract<Choice, { kind: 'widen' | 'leave_out' | 'edit' | 'change_check' }>
 
-/**
- * The paths of the question that could stay out of the work and that the person did not name: who allows one of two files leaves the
- * other out, or would be asked about it again.
- */
+/** Removable paths that the person did not name: who allows one of two files leaves the other out, or is asked about it again. */
 const removableBut = ({ choices }: Escalation, named: readonly string[]): string[] => {
   const covers = named.flatMap((path) => {
     const parsed = parsePathRule(path)
@@ -266,7 +263,7 @@ const carryOut = async (
   { choice, text, cancelRunning }: { choice: Choice; text: string; cancelRunning: CancelRunning },
 ): Promise<void> => {
   const { context, question, by } = asked
-  if (isAsideChoice(choice)) return answerAside(context, question, choice)
+  if (isAsideChoice(choice)) return answerAside(context, question, choice, { text, by })
   switch (choice.kind) {
     case 'widen':
     case 'leave_out':

@@ -28,7 +28,8 @@ export const correctionText = (kind: ReworkKind, because: string, corrector: str
 /** How a cancelled task ended: another task continues its work, or a task that it needs was cancelled. */
 export const endText = (task: Pick<Task, 'supersededBy' | 'dependsOn'>, tasks: readonly Task[]): string => {
   const next = tasks.find(({ id }) => id === task.supersededBy)
-  if (next !== undefined) return `task ${next.number} continues its work`
+  if (next !== undefined)
+    return next.plan == null ? `task ${next.number} continues its work` : 'another plan replaces it'
   const [needed] = tasks.filter(({ id, status }) => status === 'cancelled' && task.dependsOn.includes(id))
   return needed === undefined
     ? 'ended'

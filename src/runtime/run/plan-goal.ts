@@ -12,7 +12,6 @@ import { planAnswerSchema, planQuestion, surveyOf, type PlanAnswer } from '../..
 import { shapePlan, type Plan, type PlannedTask } from '../../recovery/plan/shape-plan.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
-import { getGoal, moveGoal } from '../../store/goal.ts'
 import { judgeRun } from '../../store/run.ts'
 import { spentOnTasks } from '../../store/spent.ts'
 import { insertTasks, listTasks, moveTask } from '../../store/task.ts'
@@ -26,6 +25,7 @@ import { isReleased, type RunContext } from '../core/run-context.ts'
 import { failAttemptRecoveries } from '../core/store-record.ts'
 import { accountLimitOf } from '../harness/accounts.ts'
 import { closeRun, freshTask } from './endings.ts'
+import { askAboutPlan } from './ask-about-plan.ts'
 import type { PhaseResult } from './phase.ts'
 
 export const planTimeoutMs = 20 * 60_000
@@ -172,13 +172,6 @@ export const insertPlanned = async (
   )
 }
 
-const waitForPerson = async (tx: Queryable, { goal }: RunContext, count: number): Promise<void> => {
-  const now = await getGoal(tx, goal.id)
-  if (now?.state !== 'active') return
-  const reason = `the plan has ${count === 1 ? '1 task' : `${count} tasks`}; start it with "unstuck resume ${goal.id}"`
-  mustSucceed(await moveGoal(tx, now, 'blocked', reason))
-}
-
 /** Ends the run: the tasks, the event and the end of the planning task are one transaction, so that a crash never plans twice. */
 const endPlanned = async (runContext: RunContext, planned: Planned, mode: PlanMode): Promise<void> => {
   const { context, run, task } = runContext
@@ -198,7 +191,7 @@ const endPlanned = async (runContext: RunContext, planned: Planned, mode: PlanMo
         ...(planned.ok ? {} : { reason: planned.reason.slice(0, 600) }),
       },
     })
-    if (mode === 'review') await waitForPerson(tx, runContext, plan.tasks.length)
+    if (mode === 'review') await askAboutPlan(context, tx, runContext.goal, plan.notes)
     mustSucceed(await moveTask(tx, await freshTask(tx, runContext), 'verdict_recorded', { runId: run.id }))
   })
   context.at('run-finished')
