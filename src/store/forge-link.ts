@@ -50,6 +50,8 @@ export const recordComment = async (
 export interface IssueLink {
   goalId: string
   issue: string
+  /** Why the engine took it by itself; null = a person named the issue, or every issue is taken. */
+  label: string | null
   /** The change of the issue that a person was asked about last; null = it is as the goal began. */
   issueSeen: string | null
 }
@@ -57,7 +59,9 @@ export interface IssueLink {
 /** Goals from issues that have not ended, or about whose issue a question may be open. */
 export const linksOfIssues = async (db: Queryable): Promise<IssueLink[]> =>
   (
-    await db.query<object>(sql`select goal_id, issue, issue_seen from forge_link join goal on goal.id = goal_id
+    await db.query<object>(sql`select goal_id, issue, issue_seen, (select payload ->> 'label' from event
+        where event.goal_id = forge_link.goal_id and type = 'goal.issue_taken' order by event.id desc limit 1) as label
+      from forge_link join goal on goal.id = goal_id
       where issue is not null and not restart and (goal.ended_at is null or issue_seen is not null) order by issue`)
   ).map((row) => fromRow<IssueLink>(row))
 
@@ -78,10 +82,14 @@ export const goalsToRestart = async (db: Queryable): Promise<Pick<IssueLink, 'go
     )
   ).map((row) => fromRow<Pick<IssueLink, 'goalId' | 'issue'>>(row))
 
-/** The states of the goals that came from issues, by the issue. */
+/** The reason of a goal whose issue was not wanted any more before its work began. */
+export const withdrawnReason = 'before the work began, its issue was closed or removed, or lost its label'
+
+/** The states of the goals that came from issues, by the issue. One that was withdrawn may be wanted again. */
 export const goalsOfIssues = async (db: Queryable): Promise<Map<string, GoalState>> => {
   const rows = await db.query<{ issue: string; state: GoalState }>(
-    sql`select forge_link.issue, goal.state from forge_link join goal on goal.id = forge_link.goal_id where issue is not null`,
+    sql`select forge_link.issue, goal.state from forge_link join goal on goal.id = forge_link.goal_id where issue is not null
+      and not (goal.state = 'cancelled' and goal.reason = ${withdrawnReason})`,
   )
   return new Map(rows.map(({ issue, state }) => [issue, state]))
 }
@@ -90,9 +98,9 @@ export const goalsOfIssues = async (db: Queryable): Promise<Map<string, GoalStat
 export const linkIssue = async (
   tx: Queryable,
   goalId: string,
-  issue: { id: string; url: string },
+  issue: { id: string; url: string; label?: string },
 ): Promise<boolean> => {
-  const { id, url } = issue
+  const { id, url, label } = issue
   await tx.query(sql`update forge_link set issue = null where issue = ${id}
     and (restart or goal_id in (select id from goal where state = 'cancelled'))`)
   const row = await firstRow<object>(
@@ -101,7 +109,11 @@ export const linkIssue = async (
       on conflict (issue) do nothing returning goal_id`,
   )
   if (row === undefined) return false
-  await appendEvent(tx, { type: 'goal.issue_taken', goalId, payload: { issue: id, url } })
+  await appendEvent(tx, {
+    type: 'goal.issue_taken',
+    goalId,
+    payload: { issue: id, url, ...(label === undefined ? {} : { label }) },
+  })
   return true
 }
 

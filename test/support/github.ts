@@ -150,7 +150,9 @@ export const openGitHub = async () => {
     if (path === '/issues') {
       const label = url.searchParams.get('labels')
       const open = issues.filter(({ state }) => state !== 'closed')
-      const labelled = open.filter(({ labels = [] }) => label === null || labels.includes(label))
+      // It compares labels without their case.
+      const has = (labels: string[]): boolean => labels.some((one) => one.toLowerCase() === label?.toLowerCase())
+      const labelled = open.filter(({ labels = [] }) => label === null || has(labels))
       const asIssues = label === null ? pulls.filter(({ state }) => state === 'open') : []
       return send(200, [
         ...labelled.map(issueRow),

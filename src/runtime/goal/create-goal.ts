@@ -42,8 +42,8 @@ export interface GoalOptions {
   plan?: PlanMode
   /** How strictly the work of its tasks is judged. Absent = as the owner says. */
   judge?: JudgeMode
-  /** The issue of the forge that the goal is about. */
-  issue?: { id: string; url: string }
+  /** The issue of the forge that the goal is about, and the label for which the engine took it by itself. */
+  issue?: { id: string; url: string; label?: string }
 }
 
 const topOf = async (context: Context, start: Start, { worktree }: GoalOptions): Promise<TopOfCommit> => {

@@ -20,6 +20,12 @@ const optionsOf = (context: Context, { id, url }: ForgeIssue): GoalOptions => ({
   ...{ harness: null, limits: {}, issue: { id, url } },
 })
 
+/** Labels count where the owner named one, and not for the issues of a command. */
+const takenFor = ({ config }: Context, { id, url }: ForgeIssue): { id: string; url: string; label?: string } => {
+  const { label, command } = config().forge
+  return { id, url, ...(label === '' || command !== undefined ? {} : { label }) }
+}
+
 /** A person wants it, so its label, its author and the issues before it do not matter. */
 export const goalOfIssue = async (context: Context, source: IssueSource, issue: ForgeIssue): Promise<void> => {
   const read = readIssue(issue)
@@ -43,7 +49,8 @@ const take = async (
     const issue = issues.find(({ id }) => id === fate.id)
     if (fate.fate !== 'start' || issue === undefined) continue
     try {
-      await createGoal(context, issueInput(source, issue, fate.read), optionsOf(context, issue))
+      const options = optionsOf(context, issue)
+      await createGoal(context, issueInput(source, issue, fate.read), { ...options, issue: takenFor(context, issue) })
       taken.count += 1
     } catch (error) {
       if (!(error instanceof AppError)) throw error

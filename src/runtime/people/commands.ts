@@ -284,11 +284,16 @@ export const finishCancels = async (context: Context, afterSeconds: number): Pro
     await context.db.transaction((tx) => cancelRest(context, tx, goalId))
 }
 
-export const cancelGoal = async (context: Context, id: string, cancelRunning: CancelRunning): Promise<Goal> => {
+export const cancelGoal = async (
+  context: Context,
+  id: string,
+  cancelRunning: CancelRunning,
+  reason = 'cancelled by a person',
+): Promise<Goal> => {
   // The goal first, so that no task starts while the running ones are stopped. Locked, because what its runs spend changes it all the time.
   await context.db.transaction(async (tx) => {
     await lockGoal(tx, id)
-    movedOrThrow(await moveGoal(tx, await goalNamed(tx, id), 'cancelled', 'cancelled by a person'))
+    movedOrThrow(await moveGoal(tx, await goalNamed(tx, id), 'cancelled', reason))
     // An order to land what is done ends with the goal; it can be given again.
     await progressGoal(tx, id, { landing: { part: false } })
   })
