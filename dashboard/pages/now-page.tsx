@@ -13,6 +13,7 @@ import { GoalLines, Landed } from '../parts/goal-lines.tsx'
 import { OtherRepositories } from '../parts/other-repositories.tsx'
 import { AskedLine, MovingLine, ReadyLine, WaitingLine } from '../parts/now-lines.tsx'
 import { PagePart } from '../parts/page-part.tsx'
+import { Scheduled } from '../parts/scheduled.tsx'
 import { NoGoal, type PageData } from './board-page.tsx'
 
 export interface NowProps extends PageData {
@@ -125,6 +126,7 @@ export const NowPage = ({ goals, questions, clock, status, connection }: NowProp
       <div className="now-side">
         <GoalLines goals={open} />
         {report !== undefined && <Landed report={report} goals={goals} />}
+        <Scheduled schedules={status.schedules} />
         <OtherRepositories />
         <EngineHealth status={status} connection={connection} clock={clock} />
       </div>

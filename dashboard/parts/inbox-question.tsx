@@ -11,7 +11,7 @@ import { ChoiceList } from './choices.tsx'
 import { WorkView } from './diff.tsx'
 import { ProposalView } from './proposal.tsx'
 import { RunLinks, Tried } from './questions.tsx'
-import { readableTitle } from '../../src/api/contract.ts'
+import { isAboutDetails, readableTitle } from '../../src/api/contract.ts'
 
 /** The line that shows the cause; the log of the run is opened at it. */
 const evidenceLine = ({ failure, proposal }: InboxQuestion): string => {
@@ -88,7 +88,7 @@ const Body = ({ question, clock, numbered, report }: BodyProps) => (
       {question.failure !== null && <FailureView failure={question.failure} />}
       <Tried tried={question.tried} />
       {question.details !== '' && (
-        <details>
+        <details open={isAboutDetails(question)}>
           <summary>Details</summary>
           <TextBlock text={question.details} />
         </details>

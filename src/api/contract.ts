@@ -329,7 +329,7 @@ export type { SiblingAddress, SiblingsView } from './responses/sibling-responses
 export { runPhases } from '../domain/run.ts'
 export { actionText } from '../domain/action-text.ts'
 export { failuresText as redText } from '../domain/preexisting-failures.ts'
-export { questionTopic } from '../domain/escalation.ts'
+export { isAboutDetails, questionTopic } from '../domain/escalation.ts'
 export { outcomeText } from '../domain/proof.ts'
 export { taskStates } from '../domain/task.ts'
 export { readableTitle } from '../domain/task-title.ts'

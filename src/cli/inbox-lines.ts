@@ -1,6 +1,5 @@
 /** The inbox as text for people: each question with its evidence, a proposed command with its risks, and its choices by number. */
-import { isAboutDetails } from '../domain/escalation.ts'
-import { questionTopic, type InboxQuestion, type InboxView } from '../api/contract.ts'
+import { isAboutDetails, questionTopic, type InboxQuestion, type InboxView } from '../api/contract.ts'
 import { safe, wordsOf, type Paint } from './render.ts'
 import { cutToWidth } from './width.ts'
 import { readableTitle } from '../domain/task-title.ts'
