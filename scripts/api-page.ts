@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { errorTable } from '../src/errors.ts'
 import { commonErrors, errorsOf, routes, type Route } from '../src/api/routes.ts'
-import { code, generatedPage, table } from './pages.ts'
+import { code, generatedPage, table } from './markdown.ts'
 
 const fieldsOf = (schema: z.ZodType): string => {
   const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: 'input' })

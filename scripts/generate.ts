@@ -10,7 +10,9 @@ import { proposalJsonSchema } from '../src/recovery/proposal/proposal.ts'
 import { policyRecoveryJsonSchema } from '../src/recovery/policy/recovery-policy.ts'
 import { verifyContractSchema } from '../src/runtime/checks/verify-contract.ts'
 import type { Db } from '../src/store/db.ts'
+import { declaredProgram } from '../src/cli/run-command-line.ts'
 import { apiPage } from './api-page.ts'
+import { commandsPage } from './commands-page.ts'
 import { harnessesPage } from './harnesses-page.ts'
 import { configPage, errorsPage, eventsPage, recoveryPage, statesPage } from './pages.ts'
 import { repositoryRoot } from './root.ts'
@@ -21,6 +23,7 @@ import { withScratchStore } from './scratch-server.ts'
 export const documents = async (db: Db): Promise<Map<string, string>> =>
   new Map([
     ['docs/states.md', statesPage()],
+    ['docs/commands.md', commandsPage(await declaredProgram(''))],
     ['docs/config.md', configPage()],
     ['docs/errors.md', errorsPage()],
     ['docs/events.md', eventsPage()],

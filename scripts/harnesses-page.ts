@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { cliVersions } from './install-clis.ts'
-import { code, generatedPage, table } from './pages.ts'
+import { code, generatedPage, table } from './markdown.ts'
 
 export interface MatrixCell {
   ending: string

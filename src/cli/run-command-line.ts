@@ -11,65 +11,90 @@ import type { Io } from './io.ts'
 import { safe } from './render.ts'
 import { repositoryOption, withRepository } from './repository-option.ts'
 
-/** In the order of the help. Each file declares the command of this name. */
-const commands: Record<string, () => Promise<{ register: Register }>> = {
-  run: () => import('./commands/run.ts'),
-  plan: () => import('./commands/plan.ts'),
-  schedule: () => import('./commands/schedule.ts'),
-  up: () => import('./commands/up.ts'),
-  worker: () => import('./commands/worker.ts'),
-  service: () => import('./commands/service.ts'),
-  login: () => import('./commands/login.ts'),
-  'login-url': () => import('./commands/login-url.ts'),
-  engine: () => import('./commands/engine.ts'),
-  stop: () => import('./commands/stop.ts'),
-  status: () => import('./commands/status.ts'),
-  repos: () => import('./commands/repos.ts'),
-  report: () => import('./commands/report.ts'),
-  tasks: () => import('./commands/tasks.ts'),
-  runs: () => import('./commands/runs.ts'),
-  link: () => import('./commands/link.ts'),
-  logs: () => import('./commands/logs.ts'),
-  diff: () => import('./commands/diff.ts'),
-  events: () => import('./commands/events.ts'),
-  explain: () => import('./commands/explain.ts'),
-  policy: () => import('./commands/policy.ts'),
-  playbook: () => import('./commands/playbook.ts'),
-  notify: () => import('./commands/notify.ts'),
-  config: () => import('./commands/config.ts'),
-  doctor: () => import('./commands/doctor.ts'),
-  quota: () => import('./commands/quota.ts'),
-  issue: () => import('./commands/issue.ts'),
-  preflight: () => import('./commands/preflight.ts'),
-  init: () => import('./commands/init.ts'),
-  inbox: () => import('./commands/inbox.ts'),
-  answer: () => import('./commands/answer.ts'),
-  approve: () => import('./commands/approve.ts'),
-  reject: () => import('./commands/reject.ts'),
-  'approve-recovery': () => import('./commands/approve-recovery.ts'),
-  'reject-recovery': () => import('./commands/reject-recovery.ts'),
-  'resolve-recovery': () => import('./commands/resolve-recovery.ts'),
-  retry: () => import('./commands/retry.ts'),
-  edit: () => import('./commands/edit.ts'),
-  'take-over': () => import('./commands/take-over.ts'),
-  'give-back': () => import('./commands/give-back.ts'),
-  cancel: () => import('./commands/cancel.ts'),
-  land: () => import('./commands/land.ts'),
-  revert: () => import('./commands/revert.ts'),
-  pause: () => import('./commands/pause.ts'),
-  resume: () => import('./commands/resume.ts'),
-  restore: () => import('./commands/restore.ts'),
-  clean: () => import('./commands/clean.ts'),
-  store: () => import('./commands/store.ts'),
-  grants: () => import('./commands/grants.ts'),
-  mcp: () => import('./commands/mcp.ts'),
-  sim: () => import('./commands/sim.ts'),
-  exec: () => import('./commands/exec.ts'),
-  harness: () => import('./commands/harness.ts'),
-  demo: () => import('./commands/demo.ts'),
-  classify: () => import('./commands/classify.ts'),
-  completion: () => import('./commands/completion.ts'),
+/** By purpose and in the order of the help. Each file declares the command of this name. */
+const groups: Record<string, Record<string, () => Promise<{ register: Register }>>> = {
+  Start: {
+    init: () => import('./commands/init.ts'),
+    run: () => import('./commands/run.ts'),
+    plan: () => import('./commands/plan.ts'),
+    issue: () => import('./commands/issue.ts'),
+    preflight: () => import('./commands/preflight.ts'),
+    exec: () => import('./commands/exec.ts'),
+    up: () => import('./commands/up.ts'),
+    stop: () => import('./commands/stop.ts'),
+    service: () => import('./commands/service.ts'),
+    worker: () => import('./commands/worker.ts'),
+    login: () => import('./commands/login.ts'),
+    'login-url': () => import('./commands/login-url.ts'),
+    engine: () => import('./commands/engine.ts'),
+    demo: () => import('./commands/demo.ts'),
+  },
+  Look: {
+    status: () => import('./commands/status.ts'),
+    tasks: () => import('./commands/tasks.ts'),
+    runs: () => import('./commands/runs.ts'),
+    repos: () => import('./commands/repos.ts'),
+    report: () => import('./commands/report.ts'),
+    logs: () => import('./commands/logs.ts'),
+    diff: () => import('./commands/diff.ts'),
+    events: () => import('./commands/events.ts'),
+    explain: () => import('./commands/explain.ts'),
+    quota: () => import('./commands/quota.ts'),
+    harness: () => import('./commands/harness.ts'),
+    classify: () => import('./commands/classify.ts'),
+  },
+  Decide: {
+    inbox: () => import('./commands/inbox.ts'),
+    answer: () => import('./commands/answer.ts'),
+    approve: () => import('./commands/approve.ts'),
+    reject: () => import('./commands/reject.ts'),
+    'approve-recovery': () => import('./commands/approve-recovery.ts'),
+    'reject-recovery': () => import('./commands/reject-recovery.ts'),
+    'resolve-recovery': () => import('./commands/resolve-recovery.ts'),
+    land: () => import('./commands/land.ts'),
+    revert: () => import('./commands/revert.ts'),
+  },
+  Change: {
+    retry: () => import('./commands/retry.ts'),
+    edit: () => import('./commands/edit.ts'),
+    'take-over': () => import('./commands/take-over.ts'),
+    'give-back': () => import('./commands/give-back.ts'),
+    cancel: () => import('./commands/cancel.ts'),
+    pause: () => import('./commands/pause.ts'),
+    resume: () => import('./commands/resume.ts'),
+    link: () => import('./commands/link.ts'),
+    grants: () => import('./commands/grants.ts'),
+  },
+  'Look after': {
+    config: () => import('./commands/config.ts'),
+    policy: () => import('./commands/policy.ts'),
+    playbook: () => import('./commands/playbook.ts'),
+    notify: () => import('./commands/notify.ts'),
+    doctor: () => import('./commands/doctor.ts'),
+    restore: () => import('./commands/restore.ts'),
+    clean: () => import('./commands/clean.ts'),
+    store: () => import('./commands/store.ts'),
+    completion: () => import('./commands/completion.ts'),
+    mcp: () => import('./commands/mcp.ts'),
+    sim: () => import('./commands/sim.ts'),
+  },
 }
+
+/** The declaration of each command, which also puts it under the heading of its purpose. */
+const commands = Object.fromEntries(
+  Object.entries(groups).flatMap(([heading, members]) =>
+    Object.entries(members).map(([name, load]) => {
+      const grouped = async (): Promise<Register> => {
+        const { register } = await load()
+        return (program, act) => {
+          register(program, act)
+          program.commands.find((command) => command.name() === name)?.helpGroup(`${heading}:`)
+        }
+      }
+      return [name, grouped] as const
+    }),
+  ),
+)
 
 const safeLines = (text: string): string => text.split('\n').map(safe).join('\n')
 
@@ -77,7 +102,7 @@ const safeLines = (text: string): string => text.split('\n').map(safe).join('\n'
 const optionDescription = (option: Option): string =>
   Array.isArray(option.defaultValue) ? option.description : new Help().optionDescription(option)
 
-const createProgram = ({ version, out, error }: Io): Command =>
+const createProgram = ({ version, out, error }: Pick<Io, 'version' | 'out' | 'error'>): Command =>
   new Command('unstuck')
     .description(
       'Runs coding agents on a git repository until the work is done, and gets them unstuck by itself when something fails.',
@@ -111,11 +136,18 @@ const declarations = async (program: Command, argv: string[]): Promise<Register[
   const load = Object.entries(commands).find(([name]) => name === operands[0])?.[1]
   // The completion script lists the options of all commands.
   const wantsAll = operands[0] === 'completion'
-  if (load !== undefined && !wantsAll) return [(await load()).register]
+  if (load !== undefined && !wantsAll) return [await load()]
   const wantsHelp = unknown.includes('--help') || unknown.includes('-h')
   const all = await Promise.all(wantsHelp || wantsAll ? Object.values(commands).map((load) => load()) : [])
   const { registerOverview } = await import('./commands/overview.ts')
-  return [...all.map(({ register }) => register), registerOverview(guessable, operands[0])]
+  return [...all, registerOverview(guessable, operands[0])]
+}
+
+/** The program with all of its commands, declared but not to be run: what docs/commands.md is generated from. */
+export const declaredProgram = async (version: string): Promise<Command> => {
+  const program = createProgram({ version, out: () => {}, error: () => {} })
+  for (const load of Object.values(commands)) (await load())(program, () => {})
+  return program
 }
 
 /** Parses the arguments; undefined if the parser has already handled them, as it does `--help`. */
