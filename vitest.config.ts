@@ -158,7 +158,7 @@ export default defineConfig({
         test: {
           name: 'browser',
           sequence: { groupOrder: 7 },
-          include: ['test/browser/**/*.test.ts'],
+          include: ['test/browser/*.test.ts'],
           testTimeout: 120_000,
           expect: { poll: { timeout: 30_000 } },
           hookTimeout: 300_000,

@@ -55,7 +55,7 @@ const chromiumArguments = [
 export const launchChromium = (): ReturnType<typeof chromium.launch> =>
   chromium.launch({ executablePath: '/usr/bin/chromium', args: chromiumArguments })
 
-const makeRepository = (top: string, more: object): string => {
+const makeRepository = (top: string, more: object, harnesses: object): string => {
   const root = join(top, 'parser')
   mkdirSync(root)
   const node = process.execPath
@@ -77,6 +77,7 @@ const makeRepository = (top: string, more: object): string => {
       fenced: { driver: 'claude', command: [node, agent('test/fixture/browser/fenced-once.mjs'), join(top, 'fenced')] },
       proposer: { driver: 'command', command: [node, agent('test/fixture/browser/proposer.mjs')] },
       untrusting: { driver: 'codex', command: [node, agent('sim/agents/untrusting.ts'), join(top, 'answer.json')] },
+      ...harnesses,
     },
     retry: { transientBaseSeconds: 600 },
     maxParallel: 3,
@@ -102,10 +103,10 @@ const makeRepository = (top: string, more: object): string => {
   return root
 }
 
-/** `more`: keys of the configuration in addition. */
-export const openBrowserScene = async (more: object = {}): Promise<BrowserScene> => {
+/** `more`: keys of the configuration in addition; `harnesses`: harnesses in addition. */
+export const openBrowserScene = async (more: object = {}, harnesses: object = {}): Promise<BrowserScene> => {
   const top = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-browser-')))
-  const root = makeRepository(top, more)
+  const root = makeRepository(top, more, harnesses)
   const environment = {
     PATH: process.env.PATH ?? '',
     HOME: join(top, 'home'),
