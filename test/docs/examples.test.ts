@@ -11,7 +11,7 @@ import { contractFile, parseContract } from '../../src/runtime/checks/verify-con
 
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 const pages = [
-  'README.md',
+  ...['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.md'))
     .map((path) => join('docs', path)),
