@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { errorTable } from '../src/errors.ts'
 import { commonErrors, errorsOf, routes, type Route } from '../src/api/routes.ts'
-import { code, generatedPage, table } from './markdown.ts'
+import { code, generatedPage, grouped, item, plain, wrap } from './markdown.ts'
 
 const fieldsOf = (schema: z.ZodType): string => {
   const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: 'input' })
@@ -14,19 +14,39 @@ const fieldsOf = (schema: z.ZodType): string => {
 const responseOf = (route: Route): string =>
   `${route.status}${route.answer === null ? ', a page' : ''}${route.paged ? ', paged' : ''}`
 
-const row = (route: Route): string[] => [
-  code(`${route.method} ${route.path}`),
-  route.summary,
-  fieldsOf(route.query),
-  route.body === null ? '' : fieldsOf(route.body),
-  responseOf(route),
-  errorsOf(route)
-    .filter((error) => !(commonErrors as readonly string[]).includes(error))
-    .map(code)
-    .join(', '),
-]
+const routeItem = (route: Route): string => {
+  const errors = errorsOf(route).filter((error) => !(commonErrors as readonly string[]).includes(error))
+  const parts = [
+    ['query', fieldsOf(route.query)],
+    ['body', route.body === null ? '' : fieldsOf(route.body)],
+    ['response', responseOf(route)],
+    ['errors', errors.map(code).join(', ')],
+  ]
+  return [
+    item(`${code(`${route.method} ${route.path}`)}: ${plain(route.summary)}`),
+    ...parts.flatMap(([name, value]) => (value === '' ? [] : item(`${name}: ${value}`, 1))),
+  ].join('\n')
+}
+
+const firstPart = ({ path }: Route): string => path.split('/')[1] ?? ''
+
+/** Routes by the first part of their path; the single ones have a heading together. */
+const routeSections = (): string[] => {
+  const all = Object.values<Route>(routes)
+  const sizes = Map.groupBy(all, firstPart)
+  const isSingle = (route: Route): boolean => sizes.get(firstPart(route))?.length === 1
+  const sorted = all.toSorted((one, other) => Number(isSingle(one)) - Number(isSingle(other)))
+  return grouped(sorted, (route) => (isSingle(route) ? 'single routes' : firstPart(route)), routeItem)
+}
 
 const statusOf = (error: keyof typeof errorTable): string => `${code(error)} (${errorTable[error].status})`
+
+/** A heading stays on its own line. */
+const wrapped = (section: string): string =>
+  section
+    .split('\n\n')
+    .map((part) => wrap(part))
+    .join('\n\n')
 
 const sections = [
   'From the table in `src/api/routes.ts`, which also validates requests and generates `GET /openapi.json` (OpenAPI 3.1, with all schemas). The address is in `engine.json` of the state folder. The engine listens on loopback only.',
@@ -45,11 +65,4 @@ Lists begin with the oldest row. \`limit\` sets the size of a page, and \`after\
 ]
 
 export const apiPage = (): string =>
-  generatedPage(
-    'The API',
-    [
-      ...sections,
-      '## Routes',
-      table(['route', 'summary', 'query', 'body', 'response', 'errors'], Object.values<Route>(routes).map(row)),
-    ].join('\n\n'),
-  )
+  generatedPage('The API', [...sections.map(wrapped), '## Routes', ...routeSections()].join('\n\n'))

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { cliVersions } from './install-clis.ts'
-import { code, generatedPage, table } from './markdown.ts'
+import { code, facts, generatedPage, table, wrap } from './markdown.ts'
 
 export interface MatrixCell {
   ending: string
@@ -41,7 +41,10 @@ const evidence = ({ runs, launches, transcript, events }: MatrixCell): string[] 
 export const harnessesPage = (): string => {
   const { faults, versions, cells } = readMatrix()
   const names = [...Object.keys(cliVersions), 'acp'].filter((name) => versions[name] !== undefined)
-  const rows = faults.map(({ id, about }) => [about, ...names.map((name) => short(cells[name]?.[id]))])
+  const sections = faults.flatMap(({ id, about }) => [
+    `### ${about}`,
+    facts(names.map((name) => [name, short(cells[name]?.[id])])),
+  ])
   const proofs = names.flatMap((name) =>
     faults.flatMap(({ id, about }) => {
       const cell = cells[name]?.[id]
@@ -51,10 +54,16 @@ export const harnessesPage = (): string => {
   return generatedPage(
     'Harnesses and faults',
     [
-      'Each cell is one task of a real CLI, run by the engine against the scripted model server of `unstuck sim` with that fault. `acp` is an agent of the Agent Client Protocol: `gemini --acp`. `done`: no recovery was needed. `recovered`: the task was done after the named recovery. `waits`: the task is parked until the time that the provider stated, without a question. `asks`: one question, while other work continues. Time limits were short (20 s of silence, 1 to 5 s between retries). The record is `test/fixture/matrix.json`. CI repeats cells of Claude and Codex; `MATRIX=gemini,opencode,acp npx vitest run --project heavy test/real/matrix.test.ts` repeats others by hand.',
-      table(['fault', ...names.map((name) => `${name} ${versions[name]}`)], rows),
+      wrap(
+        'Each line below a fault is one task of a real CLI, run by the engine against the scripted model server of `unstuck sim` with that fault. `acp` is an agent of the Agent Client Protocol: `gemini --acp`. `done`: no recovery was needed. `recovered`: the task was done after the named recovery. `waits`: the task is parked until the time that the provider stated, without a question. `asks`: one question, while other work continues. Time limits were short (20 s of silence, 1 to 5 s between retries). The record is `test/fixture/matrix.json`. CI repeats cells of Claude and Codex; `MATRIX=gemini,opencode,acp npx vitest run --project heavy test/real/matrix.test.ts` repeats others by hand.',
+      ),
+      wrap(`Tried with ${names.map((name) => `${name} ${versions[name]}`).join(', ')}.`),
+      '## Faults',
+      ...sections,
       '## Evidence',
-      'The number of runs and launches of each cell, a hash of the output of the CLI, and the ids of the events in the store. The output contains paths and ids, so the hash differs each time.',
+      wrap(
+        'The number of runs and launches of each task, a hash of the output of the CLI, and the ids of the events in the store. The output contains paths and ids, so the hash differs each time.',
+      ),
       table(['harness', 'fault', 'runs', 'launches', 'transcript', 'events'], proofs),
     ].join('\n\n'),
   )

@@ -14,19 +14,25 @@ export const code = (text: string): string => {
 export const plain = (text: string): string =>
   text.replaceAll(/(`[^`]*`)|</g, (_match, span: string | undefined) => span ?? '\\<')
 
-/** Code spans are not broken. */
-const wordsOf = (text: string): string[] => text.match(/(?:`[^`]*`|[^\s`])+|`/g) ?? []
-
 /** At the start of a line these would begin a list, a heading or a quotation. */
 const markers = /^(?:[-+*>=]|#+|\d+[.)])$/
 
-/** Breaks one paragraph into lines; all but the first begin with `indent`. */
-export const wrap = (text: string, indent = ''): string => {
+/** Code spans are not broken, and a marker stays with the word before it. */
+const wordsOf = (text: string): string[] =>
+  (text.match(/(?:`[^`]*`|[^\s`])+|`/g) ?? []).reduce<string[]>((words, word) => {
+    const before = words.at(-1)
+    return before !== undefined && before !== '-' && markers.test(word)
+      ? [...words.slice(0, -1), `${before} ${word}`]
+      : [...words, word]
+  }, [])
+
+/** Breaks one paragraph into lines; all but the first begin with `indent`, and the first one follows `taken` columns. */
+export const wrap = (text: string, indent = '', taken = 0): string => {
   const lines: string[] = []
   let line = ''
   for (const word of wordsOf(text)) {
-    const room = width - (lines.length === 0 ? 0 : indent.length)
-    if (line !== '' && line.length + 1 + word.length > room && !markers.test(word)) {
+    const room = width - (lines.length === 0 ? taken : indent.length)
+    if (line !== '' && line.length + 1 + word.length > room) {
       lines.push(line)
       line = word
     } else line = line === '' ? word : `${line} ${word}`
@@ -37,7 +43,7 @@ export const wrap = (text: string, indent = ''): string => {
 export const paragraphs = (...texts: string[]): string => texts.map((text) => wrap(text)).join('\n\n')
 
 export const item = (text: string, depth = 0): string =>
-  `${'  '.repeat(depth)}${wrap(`- ${text}`, '  '.repeat(depth + 1))}`
+  `${'  '.repeat(depth)}${wrap(`- ${text}`, '  '.repeat(depth + 1), 2 * depth)}`
 
 /** A list of what a thing consists of, without the parts that are empty. */
 export const facts = (rows: readonly (readonly [name: string, value: string])[]): string =>
@@ -45,6 +51,15 @@ export const facts = (rows: readonly (readonly [name: string, value: string])[])
     .filter(([, value]) => value !== '')
     .map(([name, value]) => item(`${name}: ${value}`))
     .join('\n')
+
+/** A heading for each group, in the order in which the groups appear, with a list of the groups first. */
+export const grouped = <T>(rows: readonly T[], groupOf: (row: T) => string, show: (row: T) => string): string[] => {
+  const groups = [...Map.groupBy(rows, groupOf)]
+  return [
+    wrap(groups.map(([name]) => `[${name}](#${name.toLowerCase().replaceAll(' ', '-')})`).join(' · ')),
+    ...groups.flatMap(([name, members]) => [`## ${name}`, members.map(show).join('\n')]),
+  ]
+}
 
 const cellOf = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 

@@ -35,8 +35,19 @@ it('the pages name every move, error and playbook', () => {
   const page = (path: string): string => files.get(path) ?? ''
   for (const flow of flows) for (const row of flow.rows) expect(page('docs/states.md')).toContain(`\`${row.trigger}\``)
   for (const code of Object.keys(errorTable)) expect(page('docs/errors.md')).toContain(`\`${code}\``)
-  for (const { id } of playbooks) expect(page('docs/recovery.md')).toContain(`\`${id}\``)
+  for (const { id } of playbooks) expect(page('docs/recovery.md')).toContain(`\n### ${id}\n`)
   expect(page('docs/recovery.md')).toContain('`RELAUNCH_WITH_ADD_DIR` (addDir the directory, resume true)')
+})
+
+it('the pages can be read as plain text of 100 columns', () => {
+  const wide = ['recovery', 'config', 'events', 'api', 'harnesses'].flatMap((name) =>
+    (files.get(`docs/${name}.md`) ?? '')
+      .split('\n')
+      // A row of a table, and a pattern or command that is one word.
+      .filter((line) => line.length > 100 && !/^\||^\s*`[^`]+`[.,;]?$/.test(line))
+      .map((line) => `${name}: ${line}`),
+  )
+  expect(wide).toEqual([])
 })
 
 it('the schema read back has tables, checks, indexes and functions', () => {
