@@ -1,6 +1,6 @@
 /** Direct mode: agents work in the folder itself, so nothing that a person reads speaks of a goal branch. */
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -41,4 +41,14 @@ test('run --direct speaks of no goal branch, from its plan to its end', async ()
   expect(shown).toContain('the work is in the folder')
   expect(shown).not.toMatch(branch)
   expect(readFileSync(join(scene.root, 'made.txt'), 'utf8')).toBe('made')
+})
+
+test('an inferred check decides in the folder as well', async () => {
+  writeFileSync(join(scene.root, 'Makefile'), 'test:\n\ttest -f made.txt\n')
+  rmSync(join(scene.root, 'made.txt'), { force: true })
+  const goal = await scene.goal([{ harness: 'maker', commands: [] }], { repoMode: 'direct' })
+  expect(await scene.until(goal, 'done', 'awaiting_human')).toMatchObject({
+    state: 'done',
+    tasks: [{ commands: ['make test'], commandSource: 'inferred' }],
+  })
 })

@@ -2,11 +2,17 @@
 import type { RunContext } from '../core/run-context.ts'
 import { contractFile, parseContract, readContract, type VerifyContract } from './verify-contract.ts'
 
-/** The contract of the owner's checkout. In direct mode the agent can edit that file, so the version of the base commit counts. */
-export const trustedContract = async (runContext: RunContext): Promise<VerifyContract | undefined> => {
-  const { context, goal, run } = runContext
+/**
+ * The contract of the owner's checkout. In direct mode the agent can edit that file, so the version of the base commit counts.
+ * `base`: that commit, while the run has not stored it yet.
+ */
+export const trustedContract = async (
+  runContext: RunContext,
+  base = runContext.run.baseCommit ?? '',
+): Promise<VerifyContract | undefined> => {
+  const { context, goal } = runContext
   if (goal.repoMode === 'direct') {
-    const text = await context.ports.git.textAt(context.shadow, run.baseCommit ?? '', contractFile)
+    const text = await context.ports.git.textAt(context.shadow, base, contractFile)
     if (text !== undefined) return parseContract(contractFile, text)
   }
   if (context.contract !== undefined) return context.contract()

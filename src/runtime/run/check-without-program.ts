@@ -14,12 +14,12 @@ import type { RunContext } from '../core/run-context.ts'
  * a launch is spent. Undefined where a package manager governs the repository, because its install may bring the program, and for
  * checks that someone named: the agent may have a proposal for them.
  */
-export const checkWithoutProgram = async (runContext: RunContext): Promise<ObservedCheck | undefined> => {
+export const checkWithoutProgram = async (runContext: RunContext, base: string): Promise<ObservedCheck | undefined> => {
   const { context, goal, paths, task } = runContext
   const { files } = context.ports
   const [command] = task.commands
   if (command === undefined || task.commandSource !== 'inferred') return undefined
-  if (Object.keys((await trustedContract(runContext)) ?? {}).length > 0) return undefined
+  if (Object.keys((await trustedContract(runContext, base)) ?? {}).length > 0) return undefined
   const root = goal.repoMode === 'direct' ? context.repository.root : paths.workspace
   if (installsIn('', (name) => readIfFile(files, join(root, name))).length > 0) return undefined
   const { PATH } = commandEnvironment(root, context.environment)

@@ -301,7 +301,7 @@ export const prepare: Phase = async (runContext) => {
   const next = goal.repoMode === 'direct' ? undefined : await prepareClone(runContext, base)
   if (next !== undefined) return next
   if (goal.repoMode !== 'direct') await excludeLeftOut(runContext)
-  const check = await checkWithoutProgram(runContext)
+  const check = await checkWithoutProgram(runContext, base)
   if (check !== undefined) return recover(runContext, { kind: 'check', check }, { source: 'engine' })
   await layEarlierWork(runContext, base)
   await saveProgress(runContext, { baseCommit: base })
