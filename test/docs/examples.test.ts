@@ -118,6 +118,8 @@ const problemsOfJson = (json: string): string[] => {
       return [`${json}: ${String(error)}`]
     }
   }
+  // One task of a task file, and the body of a webhook.
+  if ('instructions' in value || 'data' in value) return []
   if ('match' in value) {
     const playbook = readOwnPlaybook(json)
     return playbook.ok ? [] : [`${json}: ${playbook.problem}`]
@@ -126,7 +128,7 @@ const problemsOfJson = (json: string): string[] => {
   return reject(() => loadConfig({ root, readFile: () => json }))
 }
 
-test.each(['README.md', ...guides])('each JSON of %s is a valid file', (page) => {
+test.each(pages)('each JSON of %s is a valid file', (page) => {
   expect(blocksOf(read(page), 'json').flatMap(problemsOfJson)).toEqual([])
 })
 
