@@ -17,6 +17,7 @@ const groups: Record<string, Record<string, () => Promise<{ register: Register }
     init: () => import('./commands/init.ts'),
     run: () => import('./commands/run.ts'),
     plan: () => import('./commands/plan.ts'),
+    schedule: () => import('./commands/schedule.ts'),
     issue: () => import('./commands/issue.ts'),
     preflight: () => import('./commands/preflight.ts'),
     exec: () => import('./commands/exec.ts'),
