@@ -10,7 +10,7 @@ import type { Queryable } from '../../store/db.ts'
 import { listRuns } from '../../store/run.ts'
 import type { Context } from '../core/context.ts'
 import { harnessNamed, harnessNames, harnessesHere } from './harness-choice.ts'
-import { forgetLimitsElsewhere, limitsElsewhere } from './limits-elsewhere.ts'
+import { forgetLimitsElsewhere, limitsElsewhere, publishLimits } from './limits-elsewhere.ts'
 
 type AccountPlace = Pick<Context, 'config' | 'environment' | 'host' | 'ports'>
 
@@ -34,11 +34,13 @@ export const foreignLimits = (context: AccountPlace & Pick<Context, 'clock' | 's
     .map((limit) => ({ ...limit, harnesses: harnessesOnAccount(context, limit.account) }))
     .filter(({ harnesses }) => harnesses.length > 0)
 
-/** A person retried a task on this harness, whose account may have a higher limit by now. */
-export const forgetForeignLimits = (context: Context, harness: string): void => {
-  if (limitsElsewhere(context).length === 0) return
-  const own = accountFor(context, harness)
-  forgetLimitsElsewhere(context, (account) => account === own)
+/** The limits behind these tasks, which a person retried, no longer count, wherever they were met: the account may have a higher one by now. */
+export const liftForeignLimits = async (context: Context, tasks: readonly Task[]): Promise<void> => {
+  if (limitsElsewhere(context).length > 0) {
+    const accounts = new Set(tasks.map(({ harness }) => accountFor(context, harness)))
+    forgetLimitsElsewhere(context, (account) => accounts.has(account))
+  }
+  await publishLimits(context)
 }
 
 /** Of this repository and of the others. */

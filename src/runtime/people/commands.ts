@@ -8,8 +8,7 @@ import { waitsForAutoFix } from '../../domain/rework.ts'
 import { taskEnded, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { liftLimits } from '../../store/account.ts'
-import { forgetForeignLimits } from '../harness/accounts.ts'
-import { publishLimits } from '../harness/limits-elsewhere.ts'
+import { liftForeignLimits } from '../harness/accounts.ts'
 import type { MoveResult, Queryable } from '../../store/db.ts'
 import { answerEscalation, listEscalations, pendingEscalationOf } from '../../store/escalation.ts'
 import {
@@ -115,12 +114,6 @@ const retryOne = async (tx: Queryable, task: Task, { choice, said }: Retried): P
   await answer(tx, task.id, choice)
 }
 
-/** The limits behind these tasks, which a person retried, no longer count, wherever they were met. */
-const limitsLifted = async (context: Context, tasks: readonly Task[]): Promise<void> => {
-  for (const harness of new Set(tasks.map((task) => task.harness))) forgetForeignLimits(context, harness)
-  await publishLimits(context)
-}
-
 /** Brings back what was cancelled only because it depends on the task that a person retries, directly or through others. */
 const restoreDependents = async (tx: Queryable, task: Task): Promise<void> => {
   const cancelled = (await cancelledDependents(tx, task.goalId)).filter(({ supersededBy }) => supersededBy === null)
@@ -167,7 +160,7 @@ export const retryTask = async (context: Context, id: string, options: RetryOpti
     await last?.(tx)
   })
   const task = await taskNamed(context.db, id)
-  await limitsLifted(context, [task])
+  await liftForeignLimits(context, [task])
   context.wake()
   return task
 }
@@ -213,7 +206,7 @@ export const retryGoal = async (context: Context, id: string): Promise<Goal> => 
     if (goal.state === 'paused') movedOrThrow(await moveGoal(tx, goal, 'resumed', 'retried by a person'))
     else await reopenGoal(tx, id)
   })
-  await limitsLifted(context, await listTasks(context.db, id))
+  await liftForeignLimits(context, await listTasks(context.db, id))
   context.wake()
   return goalNamed(context.db, id)
 }
