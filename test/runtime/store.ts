@@ -1,4 +1,6 @@
 /** A real store with ways to bring goals and tasks into any state along their flow tables. */
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { EscalationKind } from '../../src/domain/escalation.ts'
 import { noSpend } from '../../src/domain/budget.ts'
 import type { Goal } from '../../src/domain/goal.ts'
@@ -6,6 +8,7 @@ import type { Task } from '../../src/domain/task.ts'
 import { approveChoice, cancelChoice, resumeChoice, retryChoice } from '../../src/runtime/core/choices.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { realPorts } from '../../src/runtime/core/ports.ts'
+import { systemClock } from '../../src/runtime/core/system-clock.ts'
 import { registerAgents } from '../../src/store/agent.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { mustSucceed, sql, type Db } from '../../src/store/db.ts'
@@ -44,7 +47,11 @@ export const openTestStore = async (): Promise<Store> => {
   const taskOf = async (id: string): Promise<Task> => (await getTask(db, id)) as Task
   // Of the whole context the answers use these alone.
   const wake = (): void => void (wakes += 1)
-  const context = { db, wake, newId: next, ports: realPorts, environment: {} } as unknown as Context
+  const context = {
+    ...{ db, wake, newId: next, ports: realPorts, environment: {}, clock: systemClock },
+    // No other repository is beside it.
+    stateDir: join(tmpdir(), 'unstuck-no-home', 'state'),
+  } as unknown as Context
   const newGoal = (id: string) =>
     insertGoal(db, {
       ...{ id, title: 'A goal', requirement: 'x', repoMode: 'local', targetBranch: 'main', baseCommit: null },

@@ -1,7 +1,11 @@
 /** One goal is shown as in the status, with the tasks of other goals that it waits for; and which goals the status shows. */
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { defaultLanes } from '../../src/domain/dispatch.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
+import { realPorts } from '../../src/runtime/core/ports.ts'
+import { systemClock } from '../../src/runtime/core/system-clock.ts'
 import { goalView, statusView, viewOptions } from '../../src/runtime/people/views.ts'
 import { sql, type Db } from '../../src/store/db.ts'
 import { registerEngine } from '../../src/store/engine.ts'
@@ -43,9 +47,11 @@ it('one goal looks as in the status', async () => {
     notify: {},
     judge: { retries: 3 },
   }
-  const context = { config: () => config } as unknown as Context
+  // No other repository is beside it.
+  const alone = { ports: realPorts, clock: systemClock, stateDir: join(tmpdir(), 'unstuck-no-home', 'state') }
+  const context = { config: () => config, ...alone } as unknown as Context
   const { queue } = viewOptions(context)
-  expect(queue).toEqual({ lanes, failover: ['claude'] })
+  expect(queue).toEqual({ lanes, failover: ['claude'], foreignLimits: [] })
   expect((await goalView(db, 'h', queue === undefined ? {} : { queue }))?.tasks[0]?.nextStep).toMatchObject({
     waitsFor: 'lane_limit',
   })

@@ -34,12 +34,15 @@ export const foreignLimits = (context: AccountPlace & Pick<Context, 'clock' | 's
     .map((limit) => ({ ...limit, harnesses: harnessesOnAccount(context, limit.account) }))
     .filter(({ harnesses }) => harnesses.length > 0)
 
-/** The limits behind these tasks, which a person retried, no longer count, wherever they were met: the account may have a higher one by now. */
+/**
+ * A person retried these tasks, given as they were before: the limits that parked some of them no longer count, wherever they were met,
+ * because the account may have a higher one by now.
+ */
 export const liftForeignLimits = async (context: Context, tasks: readonly Task[]): Promise<void> => {
-  if (limitsElsewhere(context).length > 0) {
-    const accounts = new Set(tasks.map(({ harness }) => accountFor(context, harness)))
-    forgetLimitsElsewhere(context, (account) => accounts.has(account))
-  }
+  const parked = tasks.filter(({ status }) => status === 'blocked(quota_wait)')
+  if (parked.length === 0) return
+  const accounts = new Set(parked.map(({ harness }) => accountFor(context, harness)))
+  forgetLimitsElsewhere(context, (account) => accounts.has(account))
   await publishLimits(context)
 }
 

@@ -134,7 +134,8 @@ const beforeCancel = 'before a cancel: your own changes'
 export const retryTask = async (context: Context, id: string, options: RetryOptions = {}): Promise<Task> => {
   const { hint, by, choice = 'retry', before, after, last } = options
   const said = hint === undefined ? {} : { said: { hint: hintText(context, hint), by: actorName(by) } }
-  await keepPersonsWork(context, await taskNamed(context.db, id), givenToAgents)
+  const seen = await taskNamed(context.db, id)
+  await keepPersonsWork(context, seen, givenToAgents)
   await context.db.transaction(async (tx) => {
     const task = await taskNamed(tx, id)
     const goal = await goalNamed(tx, task.goalId)
@@ -159,10 +160,9 @@ export const retryTask = async (context: Context, id: string, options: RetryOpti
     await reopenGoal(tx, task.goalId)
     await last?.(tx)
   })
-  const task = await taskNamed(context.db, id)
-  await liftForeignLimits(context, [task])
+  await liftForeignLimits(context, [seen])
   context.wake()
-  return task
+  return taskNamed(context.db, id)
 }
 
 const retriablePlaces: readonly Task['status'][] = [
@@ -188,6 +188,7 @@ const giveUpBranch = async (tx: Queryable, id: string, broken: BrokenBranch | nu
 
 /** Retries every task of a goal that failed, waits for a person or was cancelled; recoveries and spend are counted from zero. */
 export const retryGoal = async (context: Context, id: string): Promise<Goal> => {
+  const seen = await listTasks(context.db, id)
   await context.db.transaction(async (tx) => {
     const goal = await goalNamed(tx, id)
     const tasks = (await listTasks(tx, id)).filter(retriable)
@@ -206,7 +207,7 @@ export const retryGoal = async (context: Context, id: string): Promise<Goal> => 
     if (goal.state === 'paused') movedOrThrow(await moveGoal(tx, goal, 'resumed', 'retried by a person'))
     else await reopenGoal(tx, id)
   })
-  await liftForeignLimits(context, await listTasks(context.db, id))
+  await liftForeignLimits(context, seen)
   context.wake()
   return goalNamed(context.db, id)
 }
