@@ -294,7 +294,10 @@ export const taskFlow = {
     { from: 'blocked(awaiting_human)', to: 'done', trigger: 'approved_in_place', owner: 'person', event: 'task.done' },
     { from: 'cancelled', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
     // Of a plan that a person looked at: the planner plans again.
-    { from: 'done', to: 'queued', trigger: 'planned_again', owner: 'person', event: 'task.requeued' },
+    {
+      ...{ from: 'done', to: 'queued', trigger: 'planned_again', owner: 'person' },
+      ...{ event: 'task.requeued', isConditional: true },
+    },
     {
       from: 'queued',
       to: 'cancelled',

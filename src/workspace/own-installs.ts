@@ -13,6 +13,7 @@ import { copyInstalled } from './copy-installed.ts'
 import { copyTree } from './copy-tree.ts'
 import { parsedRecord, isFolder, recordAt } from './installed/bounded-read.ts'
 import { wantedPackages } from './installed/unlocked.ts'
+import { fieldsOf, git } from './git.ts'
 import { installedFolders, lockfiles } from './package-kind.ts'
 import { makingPrefix, markKindUsed, poolKindOf, takeReadyTree } from './package-pool.ts'
 import { readTrees, recordTree } from './package-record.ts'
@@ -160,11 +161,28 @@ const foldersWithout = async (workspace: string, folder = '', depth = deepest, i
   return [...here, ...(await Promise.all(more)).flat()]
 }
 
-/** Lays what earlier installs brought to folders that have no packages. False = nothing. */
+/** Those of the folders whose packages git ignores, with the top. */
+const ignoringPackages = async (workspace: string, folders: readonly string[]): Promise<string[]> => {
+  const below = folders.filter((folder) => folder !== '')
+  if (below.length === 0) return [...folders]
+  const input = below.map((folder) => `./${folder}/node_modules/\0`).join('')
+  // This command refuses literal paths; after "./" nothing in the name is special.
+  const variables = { GIT_LITERAL_PATHSPECS: '0' }
+  const { stdout } = await git(['check-ignore', '-z', '--stdin'], {
+    ...{ cwd: workspace, variables, input, okCodes: [0, 1, 128] },
+  })
+  const ignored = new Set(fieldsOf(stdout).map((path) => path.replace(/^\.\//, '').replace(/\/node_modules\/$/, '')))
+  return folders.filter((folder) => folder === '' || ignored.has(folder))
+}
+
+/**
+ * Lays what earlier installs brought to folders that have no packages. False = nothing. Packages below the top that git does not ignore would be
+ * work of a run whose checks do not need them, so such a run installs them itself.
+ */
 export const layOwnInstalls = async (request: LayRequest): Promise<boolean> => {
   let isLaid = false
   // The install of a folder may bring packages to those below it.
-  for (const folder of await foldersWithout(request.workspace))
+  for (const folder of await ignoringPackages(request.workspace, await foldersWithout(request.workspace)))
     if (!(await isFolder(join(request.workspace, folder, 'node_modules'))))
       isLaid = (await layInstallOf(request, folder)) || isLaid
   return isLaid

@@ -112,9 +112,8 @@ test('Recovery says how often each cause was recovered from, what costs most, an
   await press('g')
   await press('c')
   await page.getByRole('heading', { name: 'Recovery', exact: true }).waitFor(slow)
-  await page.screenshot({ path: join(shots, 'recovery-first.png'), fullPage: true })
   const causes = page.getByRole('row').filter({ hasText: 'permissions' })
-  await causes.first().waitFor({ timeout: 5_000 })
+  await causes.first().waitFor(slow)
   // Two tasks whose check cannot pass: nothing helped, and the same failure is one line with both.
   const worst = page.getByRole('listitem').filter({ hasText: 'in 2 tasks' })
   expect(await worst.getByText(/^helped \d+ of \d+$/).count()).toBeGreaterThan(0)
@@ -135,7 +134,8 @@ test('Recovery says how often each cause was recovered from, what costs most, an
   await worst.getByRole('link').first().click()
   await page.getByRole('heading', { name: /Rewrite the \w+ guide/ }).waitFor(slow)
   await press('g')
-  await press('n')
+  await press('w')
+  await page.getByRole('heading', { level: 1, name: 'Work' }).waitFor(slow)
 })
 
 test('a filter is in the address, survives a reload, and keeps the focus while it is typed', async () => {

@@ -72,10 +72,14 @@ afterEach(async () => {
 })
 
 /** Kills the engine in the first install and lets the next one go on. */
-const killInInstall = async (folder: string, command: string): Promise<{ goal: string; marker: string }> => {
+const killInInstall = async (
+  folder: string,
+  command: string,
+  config = {},
+): Promise<{ goal: string; marker: string }> => {
   const agent = { driver: 'claude' as const, program: `begin(); put('made.txt', 'made'); end()` }
   const environment = { PATH: [join(programs, 'bin'), process.env.PATH ?? ''].join(delimiter) }
-  scene = await openScene({ agent }, {}, { files: inFolder(folder), environment, start: killable(engines) })
+  scene = await openScene({ agent }, config, { files: inFolder(folder), environment, start: killable(engines) })
   const goal = await scene.goal([{ commands: [command, 'node check.js'] }])
   await scene.waitFor('the install', async () => isPid(join(programs, 'waits')) || undefined)
   const [before] = await scene.runs(goal)
@@ -106,8 +110,11 @@ const nothingIsLeft = (marker: string): void => {
   expect(processesWithEnvironment(markerName, marker)).toEqual([])
 }
 
+/** With a set-up command of the owner nothing is installed before the agent. */
+const withoutInstalls = { workspace: { setup: 'true' } }
+
 test('for a check: the next engine ends what is left, installs again, and the check decides', async () => {
-  const { goal, marker } = await killInInstall('app/', 'cd app && node use.js')
+  const { goal, marker } = await killInInstall('app/', 'cd app && node use.js', withoutInstalls)
   // The intent of the engine that was killed, carried out by the next one.
   expect(await scene.recoveries(goal)).toMatchObject([
     {

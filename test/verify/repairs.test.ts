@@ -187,6 +187,9 @@ const cases: Case[] = [
   { name: 'takes-target', program: put('Makefile', 'other:\n\ttrue\n'), commands: ['make verify', 'node check.js'] },
 ]
 
+/** With a set-up command of the owner nothing is installed before the agent, so that the repairs of its checks have something to do. */
+const withoutInstalls = { setup: 'true' }
+
 let scene: Scene
 const goals = new Map<string, string>()
 const goalOf = (name: string): string => goals.get(name) as string
@@ -205,7 +208,7 @@ else { ${below === true ? '' : "put('made.txt', 'made')"}; ${program}; end() }`,
   )
 
 beforeAll(async () => {
-  scene = await openScene(agentsOf(cases), { maxParallel: 2 }, { files })
+  scene = await openScene(agentsOf(cases), { maxParallel: 2, workspace: withoutInstalls }, { files })
   for (const { name, commands, tasks = 1 } of cases)
     goals.set(name, await scene.goal(Array.from({ length: tasks }, () => ({ harness: name, commands }))))
 }, 600_000)
@@ -462,7 +465,11 @@ describe('without its effect', { timeout: 400_000 }, () => {
           postCondition: (action) => playbook.postCondition(meant ?? action),
         }
       })
-    idle = await openScene(agentsOf(cases), { maxParallel: 2 }, { files, playbooks: effectless })
+    idle = await openScene(
+      agentsOf(cases),
+      { maxParallel: 2, workspace: withoutInstalls },
+      { files, playbooks: effectless },
+    )
     for (const { name, commands } of cases.filter((row) => proofs.some(([, example]) => example === row.name)))
       others.set(name, await idle.goal([{ harness: name, commands }]))
   }, 600_000)

@@ -132,7 +132,15 @@ test('packages of the checkout need no install, and a check that installs needs 
   expect([saw(2), installs()]).toEqual(['true', 1])
 })
 
-test('packages of folders below the top are there as well, once, where a check runs in them', async () => {
+const starting = (seen: string): FaultAgent => ({
+  driver: 'claude',
+  program: `begin(); put('TOP/saw-' + count('TOP/starts'), String(existsSync('${seen}'))); put('made.txt', 'made'); put('made-' + process.pid + '.txt', 'made'); end()`,
+})
+
+test.each([
+  ['once for all runs where git ignores them', 'node_modules\n', 1],
+  ['and never are work of a run whose checks do not need them', 'nothing\n', 2],
+])('packages of folders below the top are there where a check runs in them, %s', async (_case, ignored, installed) => {
   const web = Object.fromEntries(Object.entries(asking('tiny')).map(([path, text]) => [`web/${path}`, text]))
   const more = {
     ...web,
@@ -142,21 +150,20 @@ test('packages of folders below the top are there as well, once, where a check r
     'web/tiny/index.js': 'module.exports = 1',
     'web/use.js': files['use.js'],
     'unused/package.json': asking('tiny')['package.json'] ?? '',
+    '.gitignore': ignored,
   }
-  await open(
-    {
-      driver: 'claude',
-      program: `begin(); put('TOP/saw-' + count('TOP/starts'), String(existsSync('web/node_modules/tiny/index.js'))); put('made.txt', 'made'); put('made-' + process.pid + '.txt', 'made'); end()`,
-    },
-    { more },
-  )
+  await open(starting('web/node_modules/tiny/index.js'), { more })
   const first = await scene.goal([{ commands: ['npm test'] }])
   await done(first)
   const second = await scene.goal([{ commands: ['cd web && node use.js'] }])
   await done(second)
   expect([saw(1), saw(2)]).toEqual(['true', 'true'])
   expect(await scene.events(first, 'run.install_started')).toMatchObject([{ payload: { folder: 'web' } }])
-  expect(await scene.events(second, 'run.install_started')).toEqual([])
-  expect([...(await scene.recoveries(first)), ...(await scene.recoveries(second))]).toEqual([])
-  expect(git('ls-tree', '-r', '--name-only', `unstuck/goal/${first}`)).not.toContain('node_modules')
+  expect(await scene.events(second, 'run.install_started')).toHaveLength(installed - 1)
+  const third = await scene.goal([{ commands: ['node check.js'] }])
+  await done(third)
+  for (const goal of [first, second, third]) {
+    expect(await scene.recoveries(goal)).toEqual([])
+    expect(git('ls-tree', '-r', '--name-only', `unstuck/goal/${goal}`)).not.toContain('node_modules')
+  }
 })
