@@ -13,8 +13,10 @@ afterEach(async () => scene.clear())
 
 const manifest = (more: object = {}): string => JSON.stringify({ dependencies: { dep: '1' }, ...more })
 
+const ignoring = { '.gitignore': 'node_modules\n' }
+
 const files = {
-  '.gitignore': 'node_modules\n',
+  ...ignoring,
   'package.json': manifest(),
   'package-lock.json': '{"v":1}',
   'packages/own/package.json': manifest(),
@@ -93,7 +95,7 @@ test('an install whose record is missing, or whose trees are damaged, is not use
 
 test('an install in a folder serves that folder, by its own files and those above', async () => {
   const parts = { 'web/package.json': manifest(), 'web/package-lock.json': '{"v":1}', 'api/package.json': manifest() }
-  scene = await setScene({ ...parts, 'api/package-lock.json': '{"v":1}', 'web/part/readme.txt': '' })
+  scene = await setScene({ ...ignoring, ...parts, 'api/package-lock.json': '{"v":1}', 'web/part/readme.txt': '' })
   const first = await workspaceOf(scene)
   put(first, { 'web/node_modules/dep/index.js': 'installed', 'web/part/node_modules/more/index.js': 'installed' })
   expect(await keepOwnInstall({ ...at(first), folder: 'web', before: [] })).toBe(true)
@@ -115,7 +117,7 @@ test('an install in a folder serves that folder, by its own files and those abov
 
 test('an install that takes a package from beside its folder is kept by the manifests of all folders', async () => {
   const beside = JSON.stringify({ dependencies: { own: 'file:../own' } })
-  scene = await setScene({ 'web/package.json': beside, 'own/package.json': manifest() })
+  scene = await setScene({ ...ignoring, 'web/package.json': beside, 'own/package.json': manifest() })
   const first = await workspaceOf(scene)
   put(first, { 'web/node_modules/dep/index.js': 'installed' })
   expect(await keepOwnInstall({ ...at(first), folder: 'web', before: [] })).toBe(true)
@@ -126,4 +128,14 @@ test('an install that takes a package from beside its folder is kept by the mani
   put(third, { 'own/package.json': manifest({ devDependencies: { more: '1' } }) })
   await lay(third)
   expect(await hasOwnInstall(third, 'web')).toBe(false)
+})
+
+test('packages in a folder are not laid where git does not ignore them: they would be work', async () => {
+  scene = await setScene({ 'web/package.json': manifest() })
+  const first = await workspaceOf(scene)
+  put(first, { 'web/node_modules/dep/index.js': 'installed' })
+  expect(await keepOwnInstall({ ...at(first), folder: 'web', before: [] })).toBe(true)
+  const second = await workspaceOf(scene, 'run2')
+  expect((await lay(second)).kind).toBe('none')
+  expect(existsSync(join(second, 'web/node_modules'))).toBe(false)
 })
