@@ -1,6 +1,6 @@
 /** What lands is signed where the owner's git signs commits; where the key cannot be used without a person, the owner decides. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, existsSync, openSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import type { Escalation } from '../../src/api/contract.ts'
@@ -156,4 +156,29 @@ test('what is pushed to a repository by URL is signed, also after crashes in bet
   expect(signatures(2)).toEqual([good, good])
   expect(await scene.events(goal, 'ref.restored')).toEqual([])
   expect(await scene.events(goal, 'goal.signed')).toHaveLength(1)
+})
+
+test('a person who lets the commits land as they are is heard, also while the key is being tried once more', async () => {
+  await openSigned('secret')
+  const goal = await scene.goal([{}], { autoMerge: true })
+  const question = await scene.waitFor('a question', async () => (await scene.questions())[0])
+  // What reads the key now waits for the test.
+  rmSync(`${key()}.pub`)
+  execFileSync('mkfifo', [`${key()}.pub`])
+  const reader = async (): Promise<number | undefined> => {
+    try {
+      return openSync(`${key()}.pub`, constants.O_WRONLY | constants.O_NONBLOCK)
+    } catch {
+      return undefined // it is not read yet
+    }
+  }
+  await scene.post(`/goals/${goal}/land`)
+  const end = await scene.waitFor('the key is read', reader)
+  await scene.post(`/escalations/${question.id}/answer`, { choice: 'land_unsigned' })
+  closeSync(end)
+  await scene.until(goal, 'done')
+  // It stops when what it began has ended.
+  await scene.restart()
+  expect(signatures(1)[0]).toMatch(/^N /)
+  expect(await scene.questions()).toEqual([])
 })

@@ -8,7 +8,7 @@ import { messageOf } from '../../errors.ts'
 import { StaleError, type Queryable } from '../../store/db.ts'
 import { listEscalations, openEscalation } from '../../store/escalation.ts'
 import { appendEvent, storeNow } from '../../store/event.ts'
-import { listLiveGoals, lockGoal, progressGoal } from '../../store/goal.ts'
+import { getGoal, listLiveGoals, lockGoal, progressGoal } from '../../store/goal.ts'
 import { listMerges, relocateMerge } from '../../store/merge.ts'
 import type { Signing } from '../../workspace/signing.ts'
 import { cancelChoice, landChoice, landUnsignedChoice } from '../core/choices.ts'
@@ -34,6 +34,20 @@ const longestLine = 100_000
 const store = (tx: Queryable, goal: Goal, signing: GoalSigning): Promise<unknown> =>
   progressGoal(tx, goal.id, { landing: { signing } })
 
+/**
+ * The program took seconds, in which a person may have let the commits land as they are, or the goal may have moved on. False = so it was, and
+ * nothing is stored.
+ */
+const storeIfWaiting = ({ db }: Context, goal: Goal, change: Partial<GoalSigning>): Promise<boolean> =>
+  db.transaction(async (tx) => {
+    await lockGoal(tx, goal.id)
+    const now = await getGoal(tx, goal.id)
+    if (now?.state !== goal.state || now.headCommit !== goal.headCommit || now.landing.signing?.waived === true)
+      return false
+    await store(tx, goal, { usable: false, ...now.landing.signing, ...change })
+    return true
+  })
+
 /** Says at the start of a goal that its landing will have to ask. */
 const tryKey = async (context: Context, goal: Goal, signing: Signing): Promise<void> => {
   const { repository, shadow, ports } = context
@@ -46,14 +60,17 @@ const tryKey = async (context: Context, goal: Goal, signing: Signing): Promise<v
 }
 
 const ask = async (context: Context, goal: Goal, detail: string): Promise<void> => {
-  const happened = `The work of goal "${goal.title}" is done, and its commits cannot be signed with your key: ${detail}.`
+  const happened = `The work of goal "${goal.title}" is done, and ${detail}.`
   const command = goal.state === 'ready' ? landCommand(goal) : `${landCommand(goal)} --done`
   await context.db.transaction(async (tx) => {
     await lockGoal(tx, goal.id)
     if ((await listEscalations(tx, { goalId: goal.id, pendingOnly: true })).some(isSigningQuestion)) return
     await openEscalation(tx, {
       ...{ id: context.newId('q'), goalId: goal.id, taskId: null, runId: null, kind: 'unsigned_commits', tried: [] },
-      ...{ happened, question: `${happened} Unlock the key in its agent and sign, or land without signatures.` },
+      ...{
+        happened,
+        question: `${happened} Mend that and sign (unlock the key in its agent), or land without signatures.`,
+      },
       details:
         'Your git signs commits (commit.gpgsign). The work is kept on the goal branch, and other work continues.',
       choices: [landChoice(command), landUnsignedChoice(goal.id), cancelChoice(goal.id)],
@@ -63,12 +80,13 @@ const ask = async (context: Context, goal: Goal, detail: string): Promise<void> 
 
 const isOrdered = ({ landing }: Goal): boolean => landing.asked || landing.part === true
 
-const hold = async (context: Context, goal: Ready, detail: string): Promise<true> => {
+/** `detail`: why the goal has no signed commits, as the end of a sentence. */
+const hold = async (context: Context, goal: Ready, detail: string): Promise<boolean> => {
   const failed = { head: goalHead(goal), at: (await storeNow(context.db)).toISOString() }
-  await store(context.db, goal, { ...goal.landing.signing, usable: false, failed })
+  if (!(await storeIfWaiting(context, goal, { usable: false, failed }))) return false
   if (!isOrdered(goal) && !isToLand(goal) && !opensPullRequests(context)) return true
   await ask(context, goal, detail)
-  const refused = { reason: 'unsigned', detail: `its commits cannot be signed with your key: ${detail}`, paths: [] }
+  const refused = { reason: 'unsigned', detail, paths: [] }
   await (goal.landing.part === true && goal.state !== 'ready'
     ? refusePart(context, goal, refused)
     : refuseLanding(context, goal, refused))
@@ -137,10 +155,10 @@ const sign = async (
   // An engine died between moving the branch and recording it.
   if (next !== undefined && found === next.to) return record(context, goal, base, next)
   const signed = await ports.git.signCommits({ repository, shadow, signing }, { base, head })
-  if (!signed.ok) return hold(context, goal, signed.detail)
+  if (!signed.ok) return hold(context, goal, `its commits cannot be signed with your key: ${signed.detail}`)
   const move = { from: head, to: signed.head }
   if (move.from === move.to) return record(context, goal, base, move)
-  await store(context.db, goal, { ...goal.landing.signing, usable: true, next: move })
+  if (!(await storeIfWaiting(context, goal, { usable: true, next: move }))) return false
   context.at('goal-signing-intended')
   const published = await (goal.repoMode === 'remote'
     ? publishRemote(context, goal, { onto: base, to: move.to, found })
@@ -190,6 +208,13 @@ const signGoal = async (context: Context, goal: Goal, looked: Set<string>): Prom
   looked.add(look)
 }
 
+/** A goal that waits for its signatures says why it has none; the key of any other is tried again when it is to land. */
+const sayFailed = async (context: Context, goal: Goal, looked: Set<string>, error: unknown): Promise<void> => {
+  context.log.error({ goal: goal.id, error: messageOf(error) }, 'the commits of a goal could not be signed')
+  if (isToSign(goal)) await hold(context, goal, `its signed commits could not be stored: ${messageOf(error)}`)
+  else looked.add(goal.id)
+}
+
 /** Tries the key for every new goal, and signs every goal that is ready. One that fails holds no other up. */
 export const createGoalSigner = (): ((context: Context) => Promise<void>) => {
   const looked = new Set<string>()
@@ -202,7 +227,7 @@ export const createGoalSigner = (): ((context: Context) => Promise<void>) => {
         if (context.stopping.aborted) return
         if (endsPass(context, error)) throw error
         if (error instanceof StaleError || isOutage(error) || isRefusal(error)) continue
-        context.log.error({ goal: goal.id, error: messageOf(error) }, 'the commits of a goal could not be signed')
+        await sayFailed(context, goal, looked, error)
       }
     }
   }

@@ -6,7 +6,7 @@ import { visibleText } from '../../visible-text.ts'
 import { answerEscalation } from '../../store/escalation.ts'
 import { appendEvent } from '../../store/event.ts'
 import { orderRestart } from '../../store/forge-link.ts'
-import { progressGoal } from '../../store/goal.ts'
+import { lockGoal, progressGoal } from '../../store/goal.ts'
 import type { Context } from '../core/context.ts'
 import { heldFolder } from '../landing/checkout-question.ts'
 import { landGoal } from './ask-landing.ts'
@@ -68,13 +68,16 @@ const restartFromIssue = async (context: Context, question: Escalation): Promise
 
 /** Answer and order are one transaction: a landing that is refused again asks a new question. */
 const landAnswered = async (context: Context, question: Escalation, kind: 'land' | 'land_unsigned'): Promise<void> => {
-  const { state, landing } = await goalNamed(context.db, question.goalId)
+  const { state } = await goalNamed(context.db, question.goalId)
   await landGoal(context, question.goalId, {
     done: state !== 'ready',
     before: async (tx) => {
       movedOrThrow(await answerEscalation(tx, question, kind))
+      if (kind !== 'land_unsigned') return
+      await lockGoal(tx, question.goalId)
+      const { landing } = await goalNamed(tx, question.goalId)
       const signing = { usable: false, ...landing.signing, waived: true as const }
-      if (kind === 'land_unsigned') await progressGoal(tx, question.goalId, { landing: { signing } })
+      await progressGoal(tx, question.goalId, { landing: { signing } })
     },
   })
 }
