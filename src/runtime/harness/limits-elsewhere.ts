@@ -5,10 +5,10 @@
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import type { AccountLimit } from '../../domain/account.ts'
-import { isDamage } from '../../platform/damaged-file.ts'
+import { messageOf } from '../../errors.ts'
 import { limitedAccounts } from '../../store/account.ts'
 import type { Context } from '../core/context.ts'
-import { writeStateFile, type Files } from '../core/files.ts'
+import { readIfFile, writeStateFile, type Files } from '../core/files.ts'
 
 type Place = Pick<Context, 'ports' | 'stateDir'>
 
@@ -25,39 +25,41 @@ const fileShape = z.array(
   }),
 )
 
-/** Empty where it is missing or damaged: it is written anew with the next limit. */
+/** None where it cannot be read: a file of another repository must not keep this one from its work. */
 const readLimits = (files: Files, path: string): AccountLimit[] => {
+  const text = readIfFile(files, path)
   try {
-    return fileShape.safeParse(JSON.parse(files.readFileSync(path, 'utf8'))).data ?? []
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || isDamage(error)) return []
-    throw error
+    return text === undefined ? [] : (fileShape.safeParse(JSON.parse(text)).data ?? [])
+  } catch {
+    return [] // damaged; it is written anew with the next limit
   }
 }
 
-const write = (place: Place, name: string, limits: readonly AccountLimit[]): void => {
+type Written = Place & Pick<Context, 'log'>
+
+const write = (place: Written, name: string, limits: readonly AccountLimit[]): void => {
   const { files } = place.ports
   const path = join(folderOf(place), name)
-  if (limits.length === 0) return files.rmSync(path, { force: true })
-  files.mkdirSync(folderOf(place), { recursive: true, mode: 0o700 })
-  writeStateFile(files, path, JSON.stringify(limits))
+  try {
+    if (limits.length === 0) return files.rmSync(path, { force: true })
+    files.mkdirSync(folderOf(place), { recursive: true, mode: 0o700 })
+    writeStateFile(files, path, JSON.stringify(limits))
+  } catch (error) {
+    place.log.warn({ error: messageOf(error) }, 'other repositories could not be told of the limit of an account')
+  }
 }
 
 /** Tells the other repositories which limits are in force in this one. */
-export const publishLimits = async (context: Place & Pick<Context, 'db' | 'log'>): Promise<void> => {
-  const limits = await limitedAccounts(context.db)
-  try {
-    write(context, ownName(context), limits)
-  } catch (error) {
-    context.log.warn({ error: String(error) }, 'other repositories could not be told of the limit of an account')
-  }
-}
+export const publishLimits = async (context: Written & Pick<Context, 'db'>): Promise<void> =>
+  write(context, ownName(context), await limitedAccounts(context.db))
 
 const others = (place: Place): string[] => {
-  const { files } = place.ports
-  const folder = folderOf(place)
-  if (!files.existsSync(folder)) return []
-  return files.readdirSync(folder).filter((name) => name.endsWith('.json') && name !== ownName(place))
+  try {
+    const names = place.ports.files.readdirSync(folderOf(place))
+    return names.filter((name) => name.endsWith('.json') && name !== ownName(place))
+  } catch {
+    return [] // no limit was met yet, or the folder cannot be read
+  }
 }
 
 /** Those in force now, by this machine's clock. */
@@ -69,7 +71,7 @@ export const limitsElsewhere = (place: Place & Pick<Context, 'clock'>): AccountL
 }
 
 /** A person says that the limits of these accounts no longer hold. The repository that met one keeps waiting for it. */
-export const forgetLimitsElsewhere = (place: Place, isMeant: (account: string) => boolean): void => {
+export const forgetLimitsElsewhere = (place: Written, isMeant: (account: string) => boolean): void => {
   for (const name of others(place)) {
     const before = readLimits(place.ports.files, join(folderOf(place), name))
     const left = before.filter(({ account }) => !isMeant(account))
