@@ -95,7 +95,7 @@ export const RepositoriesPage = () => {
         </p>
       )}
       <div className="table-frame">
-        <table>
+        <table className="figures">
           <thead>
             <tr>
               <th scope="col">Repository</th>
