@@ -27,7 +27,7 @@ export interface Claim {
   lease: Lease
 }
 
-/** Tasks and lanes that this claim has already tried in vain. */
+/** Tasks and lanes that this claim has already tried without success. */
 interface Closed {
   tasks: string[]
   lanes: string[]

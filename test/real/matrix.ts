@@ -164,16 +164,16 @@ const transcriptOf = (user: User): string => {
 
 const telling = new Set(['recovery', 'blocker', 'escalation.opened', 'task.quota_wait'])
 
-/** Each once: what helped, what was tried in vain where that was all, and what a person is asked about. */
+/** Each once: what helped, what was tried without effect where that was all, and what a person is asked about. */
 const waysOf = (events: Printed[], task: Printed): string[] => {
   const tried = events.filter(({ type }) => type === 'recovery').map(({ payload }) => payload)
   const helped = tried.filter(({ status }) => status === 'success').map((recovery) => recovery.action_taken as string)
-  const inVain = tried.map((recovery) => `${recovery.action_taken} in vain`)
+  const fruitless = tried.map((recovery) => `${recovery.action_taken} without effect`)
   const asked = events.filter(({ type }) => type === 'task.escalated').map(({ payload }) => payload.label as string)
   const waits = isParked(task)
-    ? [`${task.retry.reason} ${isAtReset(task) ? 'to the stated time' : 'by its own clock'}`]
+    ? [`${task.retry.reason} ${isAtReset(task) ? 'until the stated reset' : 'with backoff'}`]
     : []
-  return [...new Set([...(helped.length > 0 ? helped : inVain), ...asked, ...waits])]
+  return [...new Set([...(helped.length > 0 ? helped : fruitless), ...asked, ...waits])]
 }
 
 const endingOf = ({ goal, task }: { goal: Printed; task: Printed }, ways: string[]): Ending => {

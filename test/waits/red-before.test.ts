@@ -110,7 +110,10 @@ describe('an agent that was to fix the failing test and wrote a note', () => {
     expect(message).toContain('Still failing, as before the work:')
     expect(message).toContain(red)
     expect(await shown(scene, goal)).toContain(`still failing, as before the work: ${suiteCommand} (${red})`)
-    expect(await shown(scene, goal)).toContain('does not land by itself')
+    // It is ready a moment before the engine looks whether it may land.
+    await scene.waitFor('the reason', async () =>
+      (await shown(scene, goal)).includes('does not land by itself') ? true : undefined,
+    )
     const report = await scene.get<ReportView>(`/report?since=${encodeURIComponent(new Date(0).toISOString())}`)
     expect(reportLines(createPaint(false), report).join('\n')).toContain(`${suiteCommand} (${red})`)
   })

@@ -57,7 +57,7 @@ export const goalEvents: EventTypes = {
   },
   'planner.replan_failed': {
     meaning: 'a planner gave no answer that counts about what is missing; the goal ends as it is',
-    sentence: (p) => withReason(p, 'what is missing was looked for in vain'),
+    sentence: (p) => withReason(p, 'what is missing could not be found out'),
   },
   'goal.paused': {
     meaning: 'no new work of the goal starts',
