@@ -1,83 +1,110 @@
 /**
- * Assembles the command line. Each command declares itself in a file of commands/, and only the file of the requested
+ * Assembles the command line. Each command is declared in a file of commands/, and only the file of the requested
  * command is loaded, so that `unstuck --version` and `unstuck exec` start fast.
  */
 import { Command, Help, type Option } from 'commander'
-import { exitCodes } from '../errors.ts'
+import { exitCodes, AppError } from '../errors.ts'
 import type { CommandAction, Register } from './command-options.ts'
 import { runToEnd } from './end-by-signal.ts'
 import { exitOfError } from './exit.ts'
 import type { Io } from './io.ts'
 import { safe } from './render.ts'
-import { repositoryOption, withRepository } from './repository-option.ts'
 
-/** By purpose and in the order of the help. Each file declares the command of this name. */
-const groups: Record<string, Record<string, () => Promise<{ register: Register }>>> = {
+/** `--repo`, an option of every command: a repository by URL instead of the current folder. */
+const repositoryOption = [
+  '--repo <url>',
+  'git URL of a repository to use instead of this folder (with a password, safer: UNSTUCK_REPO_URL, which process lists do not show)',
+] as const
+
+/** Commands that use no repository. */
+const withoutRepository = new Set(['demo', 'sim', 'classify', 'exec', 'completion', 'repos'])
+
+/** Moves the address to the environment, where other users cannot read a password in it. A relative path becomes absolute. */
+const withRepository = async (io: Io, given: string | undefined, command: string): Promise<Io> => {
+  const text = given ?? io.environment.UNSTUCK_REPO_URL ?? ''
+  if (given !== undefined) process.title = 'unstuck'
+  if (given !== undefined && withoutRepository.has(command))
+    throw new AppError('USAGE', `"unstuck ${command}" uses no repository; leave out --repo`)
+  if (text === '' && given === undefined) return io
+  const { parseRemote } = await import('../workspace/remote-url.ts')
+  const address = parseRemote(text, io.cwd)
+  const absolute = address.transport === 'file' ? address.url : text
+  return { ...io, environment: { ...io.environment, UNSTUCK_REPO_URL: absolute } }
+}
+
+const start = async () => (await import('./commands/start.ts')).startCommands
+const look = async () => (await import('./commands/look.ts')).lookCommands
+const decide = async () => (await import('./commands/decisions.ts')).decideCommands
+const change = async () => (await import('./commands/change.ts')).changeCommands
+const lookAfter = async () => (await import('./commands/look-after.ts')).lookAfterCommands
+
+/** By purpose and in the order of the help. */
+const groups: Record<string, Record<string, () => Promise<Register>>> = {
   Start: {
-    init: () => import('./commands/init.ts'),
-    run: () => import('./commands/run.ts'),
-    plan: () => import('./commands/plan.ts'),
-    schedule: () => import('./commands/schedule.ts'),
-    issue: () => import('./commands/issue.ts'),
-    preflight: () => import('./commands/preflight.ts'),
-    exec: () => import('./commands/exec.ts'),
-    up: () => import('./commands/up.ts'),
-    stop: () => import('./commands/stop.ts'),
-    service: () => import('./commands/service.ts'),
-    worker: () => import('./commands/worker.ts'),
-    login: () => import('./commands/login.ts'),
-    'login-url': () => import('./commands/login-url.ts'),
-    engine: () => import('./commands/engine.ts'),
-    demo: () => import('./commands/demo.ts'),
+    init: async () => (await import('./commands/init.ts')).register,
+    run: async () => (await start()).run,
+    plan: async () => (await start()).plan,
+    schedule: async () => (await start()).schedule,
+    issue: async () => (await start()).issue,
+    preflight: async () => (await start()).preflight,
+    exec: async () => (await import('./commands/exec.ts')).register,
+    up: async () => (await start()).up,
+    stop: async () => (await start()).stop,
+    service: async () => (await import('./commands/service.ts')).register,
+    worker: async () => (await start()).worker,
+    login: async () => (await start()).login,
+    'login-url': async () => (await import('./commands/login-url.ts')).register,
+    engine: async () => (await import('./commands/engine.ts')).register,
+    demo: async () => (await start()).demo,
   },
   Look: {
-    status: () => import('./commands/status.ts'),
-    tasks: () => import('./commands/tasks.ts'),
-    runs: () => import('./commands/runs.ts'),
-    repos: () => import('./commands/repos.ts'),
-    report: () => import('./commands/report.ts'),
-    logs: () => import('./commands/logs.ts'),
-    diff: () => import('./commands/diff.ts'),
-    events: () => import('./commands/events.ts'),
-    explain: () => import('./commands/explain.ts'),
-    quota: () => import('./commands/quota.ts'),
-    harness: () => import('./commands/harness.ts'),
-    classify: () => import('./commands/classify.ts'),
+    status: async () => (await import('./commands/status.ts')).register,
+    tasks: async () => (await import('./commands/tasks.ts')).register,
+    runs: async () => (await import('./commands/runs.ts')).register,
+    repos: async () => (await look()).repos,
+    report: async () => (await import('./commands/report.ts')).register,
+    logs: async () => (await look()).logs,
+    diff: async () => (await import('./commands/diff.ts')).register,
+    events: async () => (await look()).events,
+    explain: async () => (await import('./commands/explain.ts')).register,
+    quota: async () => (await import('./commands/quota.ts')).register,
+    harness: async () => (await look()).harness,
+    classify: async () => (await look()).classify,
   },
   Decide: {
-    inbox: () => import('./commands/inbox.ts'),
-    answer: () => import('./commands/answer.ts'),
-    approve: () => import('./commands/approve.ts'),
-    reject: () => import('./commands/reject.ts'),
-    'approve-recovery': () => import('./commands/approve-recovery.ts'),
-    'reject-recovery': () => import('./commands/reject-recovery.ts'),
-    'resolve-recovery': () => import('./commands/resolve-recovery.ts'),
-    land: () => import('./commands/land.ts'),
-    revert: () => import('./commands/revert.ts'),
+    inbox: async () => (await import('./commands/inbox.ts')).register,
+    answer: async () => (await decide()).answer,
+    approve: async () => (await decide()).approve,
+    reject: async () => (await decide()).reject,
+    'approve-recovery': async () => (await decide())['approve-recovery'],
+    'reject-recovery': async () => (await decide())['reject-recovery'],
+    'resolve-recovery': async () => (await decide())['resolve-recovery'],
+    land: async () => (await decide()).land,
+    revert: async () => (await decide()).revert,
   },
   Change: {
-    retry: () => import('./commands/retry.ts'),
-    edit: () => import('./commands/edit.ts'),
-    'take-over': () => import('./commands/take-over.ts'),
-    'give-back': () => import('./commands/give-back.ts'),
-    cancel: () => import('./commands/cancel.ts'),
-    pause: () => import('./commands/pause.ts'),
-    resume: () => import('./commands/resume.ts'),
-    link: () => import('./commands/link.ts'),
-    grants: () => import('./commands/grants.ts'),
+    retry: async () => (await change()).retry,
+    edit: async () => (await change()).edit,
+    'take-over': async () => (await change())['take-over'],
+    'give-back': async () => (await change())['give-back'],
+    cancel: async () => (await change()).cancel,
+    pause: async () => (await change()).pause,
+    resume: async () => (await change()).resume,
+    link: async () => (await change()).link,
+    grants: async () => (await change()).grants,
   },
   'Look after': {
-    config: () => import('./commands/config.ts'),
-    policy: () => import('./commands/policy.ts'),
-    playbook: () => import('./commands/playbook.ts'),
-    notify: () => import('./commands/notify.ts'),
-    doctor: () => import('./commands/doctor.ts'),
-    restore: () => import('./commands/restore.ts'),
-    clean: () => import('./commands/clean.ts'),
-    store: () => import('./commands/store.ts'),
-    completion: () => import('./commands/completion.ts'),
-    mcp: () => import('./commands/mcp.ts'),
-    sim: () => import('./commands/sim.ts'),
+    config: async () => (await lookAfter()).config,
+    policy: async () => (await lookAfter()).policy,
+    playbook: async () => (await lookAfter()).playbook,
+    notify: async () => (await lookAfter()).notify,
+    doctor: async () => (await import('./commands/doctor.ts')).register,
+    restore: async () => (await lookAfter()).restore,
+    clean: async () => (await import('./commands/clean.ts')).register,
+    store: async () => (await import('./commands/store.ts')).register,
+    completion: async () => (await lookAfter()).completion,
+    mcp: async () => (await lookAfter()).mcp,
+    sim: async () => (await import('./commands/sim.ts')).register,
   },
 }
 
@@ -86,7 +113,7 @@ const commands = Object.fromEntries(
   Object.entries(groups).flatMap(([heading, members]) =>
     Object.entries(members).map(([name, load]) => {
       const grouped = async (): Promise<Register> => {
-        const { register } = await load()
+        const register = await load()
         return (program, act) => {
           register(program, act)
           program.commands.find((command) => command.name() === name)?.helpGroup(`${heading}:`)

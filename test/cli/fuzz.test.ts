@@ -3,16 +3,16 @@
  * stack and ends with a status that the help names. UNSTUCK_FUZZ=1000 is the long form, in which each is a process; the
  * short form runs twenty.
  */
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { declaredProgram } from '../../src/cli/run-command-line.ts'
 import { prepareEngineHome } from '../support/engine-home.ts'
 
 const entry = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
-const commandsFolder = fileURLToPath(new URL('../../src/cli/commands/', import.meta.url))
 const count = Number(process.env.UNSTUCK_FUZZ ?? 20)
 const documented = new Set([0, 1, 2, 3, 4, 5, 69, 75, 78])
 
@@ -51,16 +51,13 @@ const generator = (seed: number) => {
 
 /** Those that would begin something that lasts or is not about arguments are left out. */
 const lasting = new Set(['demo', 'sim', 'exec', 'engine', 'home', 'up', 'worker', 'harness'])
-const commands = readdirSync(commandsFolder)
-  .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
-  .map((name) => name.slice(0, -3))
-  .filter((name) => !lasting.has(name))
-
+const declared = (await declaredProgram('')).commands
+const commands = declared.map((command) => command.name()).filter((name) => !lasting.has(name))
 const flags = [
   ...new Set(
-    readdirSync(commandsFolder).flatMap((name) =>
-      [...readFileSync(join(commandsFolder, name), 'utf8').matchAll(/'(--[a-z-]+)/g)].map(([, flag = '']) => flag),
-    ),
+    [...declared, ...declared.flatMap((command) => command.commands)]
+      .flatMap((command) => command.options)
+      .flatMap(({ long }) => long ?? []),
   ),
 ]
 

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { repositoryRoot as root } from '../../scripts/root.ts'
 import type { StatusView } from '../../src/api/contract.ts'
 import { createPaint, statusLines } from '../../src/cli/render.ts'
+import { declaredProgram } from '../../src/cli/run-command-line.ts'
 import { waitingOn, type TaskFacts } from '../../src/runtime/people/waiting-on.ts'
 
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -103,14 +104,11 @@ test('the index of the decisions names each decision once', () => {
   expect(index.toSorted()).toEqual(pages.toSorted())
 })
 
-test('the page of commands has a heading for each command that exists', () => {
+test('the page of commands has a heading for each command that exists', async () => {
   const named = [...read('docs/commands.md').matchAll(/^### ([a-z-]+)$/gm)].map(([, name]) => name ?? '')
-  const declared = readdirSync(join(root, 'src/cli/commands')).flatMap(
-    (name) => /^([a-z-]+)\.ts$/.exec(name)?.[1] ?? [],
-  )
-  // `overview` is `unstuck` without a command; `engine` is what `up` starts.
-  const commands = declared.filter((name) => name !== 'overview' && name !== 'engine')
-  expect(named.toSorted()).toEqual(commands.toSorted())
+  const { commands } = await declaredProgram('')
+  const shown = commands.map((command) => command.name()).filter((name) => name !== 'engine')
+  expect(named.toSorted()).toEqual(shown.toSorted())
 })
 
 describe('the example of `unstuck status` in the tutorial', () => {
