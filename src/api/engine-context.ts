@@ -11,7 +11,7 @@ import { identityOf, livenessOf } from '../platform/process.ts'
 import { markerName } from '../process/find.ts'
 import { playbooks, type LadderSettings } from '../recovery/ladder.ts'
 import type { Playbook } from '../recovery/playbook.ts'
-import type { ClaimTurn, Context, CrashPoint, Logger } from '../runtime/core/context.ts'
+import type { ClaimTurn, Context, CrashPoint, Logger, RunToolAccess } from '../runtime/core/context.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import { canStartHarness } from '../runtime/harness/harness-choice.ts'
 import type { OwnerSettings } from '../runtime/engine/owner-settings.ts'
@@ -30,10 +30,25 @@ import { openAnswerLinks } from './answer-link.ts'
 import { forgeHere } from './forge-here.ts'
 import { openRepositoryHere, recordPlace } from './repository-place.ts'
 import { recordRepository } from './known-repository.ts'
-import { openRunTokens } from './run-token.ts'
+import { openRunTokens, type RunTokens } from './run-token.ts'
 import { settingsOf } from './settings.ts'
 import { cacheDirOf, openStateDir, stateDirOf, writingIn } from './state-dir.ts'
-import { toolAccessOf } from './tool-access.ts'
+import { existsSync } from 'node:fs'
+import { shippedPath } from '../platform/shipped-path.ts'
+
+// How the agent of a run reaches the tools of its run: the command of the server, and what its environment needs.
+
+/** bin/unstuck.js, in a checkout and in an installed package. */
+const entryPoint = (): string => {
+  const path = shippedPath(existsSync, 'bin', 'unstuck.js')
+  if (path === undefined) throw new Error('bin/unstuck.js is missing from this installation')
+  return path
+}
+
+const toolAccessOf = (stateDir: string, tokens: RunTokens): RunToolAccess => ({
+  command: [process.execPath, entryPoint(), 'mcp'],
+  variables: (run) => ({ UNSTUCK_RUN_TOKEN: tokens.issue(run), UNSTUCK_ENGINE_FILE: join(stateDir, 'engine.json') }),
+})
 
 export interface EngineOptions {
   root: string

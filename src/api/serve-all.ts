@@ -4,7 +4,7 @@
  * one that crashes the process is set aside, so that neither disturbs the others.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { rmSync } from 'node:fs'
+import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, messageOf } from '../errors.ts'
@@ -27,8 +27,23 @@ import { createControl } from './shared-control.ts'
 import { openSharedMemory, sharedDirOf, type SharedRepository, type SharedState } from './shared-place.ts'
 import { createRouter, hostNameOf } from './shared-router.ts'
 import { countsOf, type Sibling } from './siblings.ts'
-import { settingsStamp } from './settings-stamp.ts'
 import { openStateDir, replaceStateFile } from './state-dir.ts'
+
+/** What a repository that could not be opened looks like from outside, so that a change of it is seen without opening it. */
+const stampOf = (path: string): string => {
+  try {
+    const { ino, mtimeMs, ctimeMs } = statSync(path)
+    return `${ino} ${mtimeMs} ${ctimeMs}`
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? ''
+  }
+}
+
+const settingsStamp = ({ stateDir, record }: Listed): string => {
+  const root = record?.root ?? ''
+  const paths = ['', '.git', '.unstuck', join('.unstuck', 'config.json')].map((name) => join(root, name))
+  return [root, ...[stateDir, ...paths].map(stampOf)].join('\n')
+}
 
 export interface ServeAllOptions extends Pick<ServeOptions, 'environment' | 'version' | 'allowHiddenCallers' | 'at'> {
   /** Called with credentials that a person gives to a repository while it is served; absent = they end with this process. */

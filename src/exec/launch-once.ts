@@ -24,10 +24,24 @@ import { isAnswerUnseen, stallDescription, stallOf, watchQuiet } from '../runtim
 import { watchTurn } from '../runtime/agent/turn-watch.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import { systemClock } from '../runtime/core/system-clock.ts'
-import { restrictedDenial } from './restriction.ts'
 import { launchAgent, type AgentEnd, type RunningAgent } from './agent-process.ts'
-import type { LineChange } from '../harness/user-command.ts'
+import type { LineChange, Restriction } from '../harness/user-command.ts'
 import type { ExecParts } from './exec-events.ts'
+
+// What the user's own command line forbids the agent. `unstuck exec` corrects only what the user left open: a mode, a rule or
+// a sandbox on the command line, or named by the CLI in its refusal, is the user's decision.
+
+/** The denial without the corrections that the user's own restriction rules out. `decided`: sentences of the CLI that name one. */
+const restrictedDenial = (denial: ObservedDenial, may: Restriction, decided: readonly RegExp[]): ObservedDenial => {
+  const { allowedBy, toolRules, unusable, ...rest } = denial
+  const open = !decided.some((sentence) => sentence.test(denial.text))
+  return {
+    ...rest,
+    ...(allowedBy !== undefined && open && may.dirs ? { allowedBy } : {}),
+    ...(toolRules !== undefined && open && may.tools ? { toolRules } : {}),
+    ...(unusable !== undefined && open && may.writes ? { unusable } : {}),
+  }
+}
 
 export interface EndedLaunch {
   transcript: Transcript

@@ -10,7 +10,7 @@ import type { Evidence, ObservedDenial } from '../recovery/evidence.ts'
 import { connectFailure } from '../platform/tcp-ports.ts'
 import { playbooks } from '../recovery/ladder.ts'
 import { waitEndsAt } from '../recovery/reset-time.ts'
-import type { ActionIn } from '../recovery/playbook.ts'
+import type { ActionIn, Action } from '../recovery/playbook.ts'
 import { changeModes } from '../runtime/agent/change-modes.ts'
 import { withDeadProxy } from '../runtime/agent/dead-proxy.ts'
 import { nextLaunch, type Relaunch } from '../runtime/agent/next-launch.ts'
@@ -33,8 +33,35 @@ import type { ExecParts } from './exec-events.ts'
 import { giveUpEnding, type ExecEnding } from './ending.ts'
 import { rulesIn, type EndedLaunch } from './launch-once.ts'
 import { anyFileChanged } from './refusal.ts'
-import { relaunchReason } from './reason-text.ts'
 import { execRun, memoryRecord } from './memory-record.ts'
+
+/** What `unstuck exec` does and why, in sentences for people. Events keep the names of the actions. */
+const doings: Record<string, string> = {
+  RELAUNCH_WITH_SKIP_GIT_CHECK: 'Starting it again with --skip-git-repo-check',
+  RELAUNCH_WITH_ADD_DIR: 'Starting it again with the allowed directory',
+  RELAUNCH_WITH_TOOL_RULE: 'Starting it again with a rule for edits in this folder',
+  RELAUNCH_WITH_CHMOD: 'Making the folder writable and restarting it',
+  RELAUNCH_WITH_FRESH_SESSION: 'Starting it again in a new session',
+  RELAUNCH_WITH_RENEWED_LOGIN: 'Starting it again with the renewed login',
+  RESTART_WITH_HINT: 'Starting it again with a hint',
+  WAIT_AND_REQUEUE: 'Waiting for the provider',
+  WAIT_FOR_QUOTA: 'Waiting for the limit to reset',
+}
+
+/** `action_taken` of a recovery event as the beginning of a sentence. */
+const actionSentence = (name: string): string => doings[name] ?? 'Starting it again'
+
+const detailOf = (action: Action): string => {
+  if (action.type !== 'relaunch') return ''
+  if (action.addDir !== undefined) return ` ${action.addDir}`
+  if (action.chmod !== undefined)
+    return ` (${action.chmod.directory}, mode ${action.chmod.oldMode} to ${action.chmod.newMode})`
+  return ''
+}
+
+/** Why the agent is launched again. */
+const relaunchReason = (harness: string, evidence: string, action: Action): string =>
+  `${harness} did not finish ("${evidence}"). ${actionSentence(action.name)}${detailOf(action)}.`
 
 /** What follows a launch: another launch, or the end of the command. */
 export type AfterLaunch = { next: LineChange; because: string; waited?: true } | { ending: ExecEnding }

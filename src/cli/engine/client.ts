@@ -1,7 +1,24 @@
 /** The HTTP client for the engine: requests, paged lists and the event stream. Errors become AppErrors with the code that the engine sent. */
 import type { EventView } from '../../api/contract.ts'
 import { AppError, errorTable, messageOf, type ErrorCode } from '../../errors.ts'
-import { readEventStream } from './event-stream.ts'
+
+// Parses the wire format of the event stream: chunks of bytes in, complete events out.
+
+/** The events of a stream, in batches as they arrive; an empty batch is a heartbeat. An incomplete event at the end is dropped. */
+export const readEventStream = async function* (
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<EventView[], void, undefined> {
+  const decoder = new TextDecoder()
+  let incomplete = ''
+  for await (const chunk of chunks) {
+    const blocks = (incomplete + decoder.decode(chunk, { stream: true })).split('\n\n')
+    incomplete = blocks.pop() ?? ''
+    yield blocks.flatMap((block) => {
+      const data = block.split('\n').find((line) => line.startsWith('data: '))
+      return data === undefined ? [] : [JSON.parse(data.slice('data: '.length)) as EventView]
+    })
+  }
+}
 
 export interface Client {
   get<T>(path: string): Promise<T>

@@ -7,7 +7,28 @@ import { isCannotRun } from './check-text.ts'
 import { labels } from './labels.ts'
 import { outputLines } from './output-lines.ts'
 import { testCauseOf } from './test-cause.ts'
-import { concernsWork, isNoCheck, isRedAsBefore } from './unchanged-failure.ts'
+
+// A failed check that the work made neither better nor worse.
+
+/**
+ * Whether a check that the task does not name fails exactly as on the base commit. The goal may still be to mend it, but an agent
+ * that was told once and changed nothing about it does not do so the tenth time.
+ */
+const isRedAsBefore = ({ source, baseline }: ObservedCheck): boolean => source !== 'task' && baseline?.isSame === true
+
+/** Labels of a check that got as far as to judge the code. Any other failure may be one of the repository's surroundings. */
+const judging = new Set<string>(['test_failure', 'compile_error', 'lint_error'])
+
+/** Whether an unchanged failure can have to do with the work: the check judged the code, or its output names a changed file. */
+const concernsWork = ({ changed, stdout, stderr, failing }: ObservedCheck, label: string): boolean =>
+  changed === undefined ||
+  judging.has(label) ||
+  failing?.areTests === true ||
+  changed.some((path) => stdout.includes(path) || stderr.includes(path))
+
+/** Whether this is an inferred command that cannot run on the base commit either, so that there is nothing for an agent to fix. */
+const isNoCheck = ({ source, baseline }: ObservedCheck, evidence: string): boolean =>
+  source === 'inferred' && isCannotRun(evidence) && baseline?.label !== undefined
 
 export type CheckDiagnosis = Extract<Finding, { facts: CheckFacts }>
 

@@ -8,7 +8,7 @@ import { historyOfTurn } from './turn-history.ts'
 import { afterIteration, afterTurn, gatesOf, iterationSignature, limitFrom, openText, repeats } from './iteration.ts'
 import type { GateFacts } from './iteration.ts'
 import { boxesIn, keepsBoxes } from './open-boxes.ts'
-import { promiseIn } from './promise.ts'
+import { promiseIn } from './review.ts'
 import { readReview } from './review.ts'
 
 const sha256 = createHash('sha256').update('x').digest('hex')

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { leftOf } from '../../domain/budget.ts'
 import { keepAliveMs } from '../../domain/lease.ts'
 import { lastLaunch, limitedSpend, type Launch, type LaunchCorrections } from '../../domain/run.ts'
-import type { LaunchLine } from '../../harness/driver.ts'
+import type { LaunchLine, ToolServer } from '../../harness/driver.ts'
 import type { Capabilities } from '../../harness/capabilities.ts'
 import type { LaunchSpec, Shim } from '../../process/shim-protocol.ts'
 import { allowedEnvironment } from '../../process/environment.ts'
@@ -18,7 +18,7 @@ import type { DetectedCapabilities } from '../harness/detected-capabilities.ts'
 import { currentLoginStamp } from '../harness/accounts.ts'
 import { deniedTexts, effectiveTexts } from '../core/effective-paths.ts'
 import { isConfined } from './confined-launch.ts'
-import { buildBrief } from './brief.ts'
+import { buildBrief, type BriefInput } from './brief.ts'
 import { briefContext } from './brief-context.ts'
 import type { NextLaunch } from './next-launch.ts'
 import { firstCorrections } from './first-corrections.ts'
@@ -28,9 +28,74 @@ import { ownersSearchPaths, packageVariables } from '../core/package-variables.t
 import { portVariables } from '../core/reserved-ports.ts'
 import { passedVariables, saveProgress, workTreeOf, type RunContext } from '../core/run-context.ts'
 import { earlierReport } from './progress-summary.ts'
-import { taskInstructions } from './role-instructions.ts'
-import { turnBrief } from './turn-brief.ts'
-import { toolServerFor, toolVariables } from './tool-server-for.ts'
+import { taskInstructions, loopInstructions } from './role-instructions.ts'
+import { turnText, type LoopRole, type LoopState } from '../../domain/loop.ts'
+
+// What an agent in a role of a loop reads in its brief beside the task: its role, the turn, and what it may write.
+
+const ownFiles: Record<Exclude<LoopRole, 'worker'>, string> = {
+  planner: 'the plan',
+  tester: 'your reports',
+  reviewer: 'your reports',
+}
+
+const reportNames =
+  'goal.md (the goal in full), plan.md, implementation.md, test-results.json and test-output.txt (the checks as Unstuck ran them), test-report.md, review.md'
+
+const testsLine = ({ tests }: LoopState): string[] =>
+  tests === null ? [] : [`Checks of this iteration, run by Unstuck: ${tests.text}`]
+
+const turnLines = ({ paths, task }: RunContext, loop: LoopState): string[] => [
+  `This is ${turnText(loop)}.`,
+  `The reports of the turns before are in ${paths.agentDir} (also $UNSTUCK_RUN_DIR), those that exist: ${reportNames}.`,
+  ...(loop.role === 'planner' && task.commands.length > 0 ? [] : testsLine(loop)),
+  ...(loop.open === '' ? [] : [`What the last iteration left open:\n${loop.open}`]),
+]
+
+const writesLines = (runContext: RunContext, role: Exclude<LoopRole, 'worker'>): string[] => {
+  const { plan_files: planned } = runContext.context.config().loop
+  const more = role === 'planner' && planned.length > 0 ? ` and ${planned.join(', ')} in the repository` : ''
+  return [
+    `Write only ${ownFiles[role]} in ${runContext.paths.agentDir}${more}. Any other change is undone after your turn.`,
+  ]
+}
+
+const turnBrief = (
+  runContext: RunContext,
+  loop: LoopState,
+): Pick<BriefInput, 'roleText' | 'turnLines'> & { writes?: string[] } => ({
+  roleText: loopInstructions(runContext.context, loop.role),
+  turnLines: turnLines(runContext, loop),
+  ...(loop.role === 'worker' ? {} : { writes: writesLines(runContext, loop.role) }),
+})
+
+/** Whether a launch gets the tools of its run, and how. Without them it is the same launch, so nothing here can stop a run. */
+const runToolNames = ['propose_recovery', 'report_progress', 'ask_person'] as const
+
+/** Longer than the wait for an answer, so that the tool and not the CLI ends a call. */
+const spareSeconds = 30
+
+/** Of every agent, so that a program of the owner's can start `unstuck mcp` by itself. */
+const toolVariables = ({ context, run }: RunContext): Record<string, string> =>
+  context.config().mcp.enabled ? (context.runTools?.variables(run) ?? {}) : {}
+
+/** Undefined = switched off, or this CLI cannot take them. */
+const toolServerFor = (runContext: RunContext, can: Capabilities): ToolServer | undefined => {
+  const { context, driver, harness, paths } = runContext
+  const { enabled, waitSeconds } = context.config().mcp
+  const access = context.runTools
+  if (!enabled || access === undefined || can.toolServer !== true) return undefined
+  if ((driver.toolServerHides ?? []).some((path) => context.ports.files.existsSync(path))) return undefined
+  const inheritable = new Set([...driver.environment, ...passedVariables(context.config(), harness)])
+  return {
+    command: access.command,
+    tools: runToolNames,
+    variables: Object.keys(toolVariables(runContext)),
+    callSeconds: waitSeconds + spareSeconds,
+    folder: paths.root,
+    inherited: (name) => (inheritable.has(name) ? context.environment[name] : undefined),
+  }
+}
 
 const graceMs = 5_000
 const lineMaxBytes = 1024 * 1024

@@ -5,7 +5,7 @@
 import { taskName } from '../../domain/task-title.ts'
 import { landCommand } from '../landing/goal-branch.ts'
 import { isWithoutWork, type Goal } from '../../domain/goal.ts'
-import { isOfReplan } from '../../domain/replan.ts'
+import { isOfReplan, replanPriority, wantsReplan } from '../../domain/replan.ts'
 import { waitsForAutoFix } from '../../domain/rework.ts'
 import type { Task } from '../../domain/task.ts'
 import { dropEndedLimits } from '../../store/account.ts'
@@ -15,7 +15,7 @@ import type { DueWork } from '../../store/due.ts'
 import { getGoal, listLiveGoals, moveGoal, progressGoal } from '../../store/goal.ts'
 import { listMerges } from '../../store/merge.ts'
 import { givenUpTasks } from '../../store/requeue.ts'
-import { listTasks, moveTask } from '../../store/task.ts'
+import { listTasks, moveTask, insertTasks } from '../../store/task.ts'
 import { cancelChoice, retryChoice } from '../core/choices.ts'
 import { isAboutGoal } from '../../domain/escalation.ts'
 import { listEscalations, openEscalation } from '../../store/escalation.ts'
@@ -40,7 +40,43 @@ import { acceptedFailuresText } from '../landing/accepted-failures.ts'
 import { correctorOf } from '../people/waiting-on.ts'
 import { pathDecisions } from '../run/policy-options.ts'
 import { askAboutNext, requeueDue } from './requeue.ts'
-import { beginReplan } from './begin-replan.ts'
+import { appendEvent } from '../../store/event.ts'
+import { maxTitle } from '../core/task-fields.ts'
+
+// Every task of a planned goal is done: before the goal ends, a planner compares what was asked with what was done. It is a task of the
+// lowest priority, so local work and the work of issues come first where agents are scarce.
+
+/** True = the goal has a task more. */
+const beginReplan = async (context: Context, goal: Goal, tasks: readonly Task[]): Promise<boolean> => {
+  // In place there is no commit before the work that it could be compared with.
+  const plan = tasks.find((task) => task.plan !== null && task.status === 'done')
+  if (goal.repoMode === 'direct' || plan === undefined) return false
+  const most = context.config().planner.replans
+  if (!wantsReplan(tasks, most)) return false
+  const number = Math.max(...tasks.map((task) => task.number)) + 1
+  const { instructions, role, allowedPaths, deniedPaths, commandSource, targetArea, harness, model, judge } = plan
+  const { contextFiles, originalCommands: commands } = plan
+  await context.db.transaction(async (tx) => {
+    await requireAsRead(tx, goal, tasks)
+    const id = context.newId('t')
+    await insertTasks(tx, [
+      {
+        ...{ id, goalId: goal.id, number, plan: 'replan' },
+        title: `Look for what is missing: ${goal.title}`.slice(0, maxTitle),
+        ...{ instructions, role, allowedPaths, deniedPaths, commandSource, targetArea, harness, model, judge },
+        ...{ contextFiles, commands, dependsOn: [], priority: plan.priority + replanPriority },
+      },
+    ])
+    const round = tasks.filter((task) => task.plan === 'replan').length + 1
+    await appendEvent(tx, {
+      type: 'planner.replan_triggered',
+      ...{ goalId: goal.id, taskId: id },
+      payload: { reason: 'local task backlog == 0', round, most, head: goal.headCommit },
+    })
+  })
+  context.wake()
+  return true
+}
 
 /** A cancelled task whose work no other task does. A comparison with what was asked is no work. */
 const isLost = (task: Task): boolean => task.status === 'cancelled' && task.supersededBy === null && !isOfReplan(task)

@@ -2,7 +2,6 @@
  * Claims tasks for the idle agents of this engine and starts their executors. If the connection breaks during a claim, its
  * run id shows whether it was committed. A machine that is short of disk, memory or processor time claims nothing.
  */
-import { launchSettings } from './launch-settings.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
@@ -21,6 +20,41 @@ import type { Context } from '../core/context.ts'
 import { harnessNamed, harnessesHere } from '../harness/harness-choice.ts'
 import { executeRun } from '../run/execute-run.ts'
 import { createRunContext, type RunContext } from '../core/run-context.ts'
+import { narrowedSettings } from '../../domain/config-change.ts'
+
+// The context of a run: within a launch its settings can only become narrower; the next launch begins with those of its moment.
+
+/** Computed again only when one of the two has changed: both are asked for at every use. */
+const narrowing = <T extends object>(now: () => T, ...under: string[]): { view: () => T; renew: () => void } => {
+  let begun = now()
+  let last = { from: begun, to: begun, view: begun }
+  return {
+    view: () => {
+      const to = now()
+      if (last.from !== begun || last.to !== to) last = { from: begun, to, view: narrowedSettings(begun, to, ...under) }
+      return last.view
+    },
+    renew: () => (begun = now()),
+  }
+}
+
+export const launchSettings = (context: Context): Context => {
+  // Only an engine has settings that change; elsewhere there is nothing to hold.
+  if (context.refreshSettings === undefined) return context
+  const config = narrowing(context.config)
+  const pathPolicy = narrowing(context.pathPolicy, 'policy-recovery')
+  const contract = context.contract && narrowing(context.contract, 'verify.contract')
+  return {
+    ...context,
+    config: config.view,
+    pathPolicy: pathPolicy.view,
+    ...(contract && { contract: contract.view }),
+    renewSettings: async () => {
+      await context.refreshSettings?.()
+      for (const part of [config, pathPolicy, contract]) part?.renew()
+    },
+  }
+}
 
 interface Work {
   session: RunContext

@@ -26,9 +26,33 @@ import { untriedHarness } from '../harness/accounts.ts'
 import { continueAfterAutoFix } from '../landing/after-auto-fix.ts'
 import type { DecidedPath } from '../run/policy-options.ts'
 import { coveredNow, failureOf, lastFailedRun, readRequeueFacts } from '../run/requeue-facts.ts'
-import { askAboutLink } from './link-moves.ts'
 import { continueReview } from './review-moves.ts'
 import { askAboutGivenUp, askAboutTask, type Due } from './requeue-questions.ts'
+import { taskName } from '../../domain/task-title.ts'
+import { linkReason } from '../../domain/task-review.ts'
+import { openEscalation } from '../../store/escalation.ts'
+import { cancelChoice, retryChoice } from '../core/choices.ts'
+
+/** A task that waited too long for its link: its owner did not resolve it, so a person is asked. Nothing else ends this wait. */
+const askAboutLink = async (context: Context, tx: Queryable, task: Task): Promise<void> => {
+  const seconds = context.config().requeue.linkSeconds
+  const waitsFor = task.link?.waitsFor ?? 'a link'
+  const happened = `${taskName(task)} has waited ${seconds} s for ${waitsFor}, and nothing was linked.`
+  const id = context.newId('q')
+  const link = { waitsFor, issue: null, question: id }
+  mustSucceed(await moveTask(tx, task, 'escalated', { link, payload: { reason: linkReason } }))
+  await openEscalation(tx, {
+    ...{ id, goalId: task.goalId, taskId: task.id, runId: null, kind: 'exhausted' },
+    ...{ happened, tried: [], question: happened },
+    details: `To link it: unstuck link ${task.id} <issue>. A retry starts the task without a link.`,
+    choices: [retryChoice(task.id), cancelChoice(task.id)],
+  })
+  await appendEvent(tx, {
+    type: 'task.recovery_escalated',
+    ...{ goalId: task.goalId, taskId: task.id },
+    payload: { reason: linkReason, label: linkReason, evidence: happened },
+  })
+}
 
 /** What the path policy decides now about changed paths of a task. */
 export type PathDecisions = (
