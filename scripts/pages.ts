@@ -1,5 +1,5 @@
 /** The generated pages of docs/: the tables of the code as Markdown. Pure, so that a test can compare them. */
-import { describeConfig } from '../src/config.ts'
+import { describeConfig } from '../src/config/config.ts'
 import { agentDerivation, agentStates, type DerivedState } from '../src/domain/agent.ts'
 import type { Flow } from '../src/domain/flow.ts'
 import { flows } from '../src/domain/flows.ts'
@@ -69,7 +69,7 @@ export const configPage = (): string =>
     'Configuration',
     [
       wrap(
-        'The keys of `.unstuck/config.json`, from `src/config-schema.ts`. The environment overrides the file, and the command line overrides both. An unknown key or a value that is not allowed is an error that names the key and what to write instead.',
+        'The keys of `.unstuck/config.json`, from `src/config/config-schema.ts`. The environment overrides the file, and the command line overrides both. An unknown key or a value that is not allowed is an error that names the key and what to write instead.',
       ),
       ...grouped(describeConfig(), groupOfKey, keyItem),
     ].join('\n\n'),

@@ -1,5 +1,5 @@
 /** The forge and the source of issues that the configuration names, with its repository and token found anew each time: both may change while the engine runs. */
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { AppError } from '../errors.ts'
 import { commandIssues } from '../forge/command-issues.ts'
 import { repositoryNameIn, type Forge, type IssueSource } from '../forge/forge.ts'

@@ -1,6 +1,6 @@
 /** One handler per route: reads a view, or has the runtime make a change. HTTP itself is in app.ts. */
 import { taskName } from '../domain/task-title.ts'
-import { settingVariables } from '../setting-variables.ts'
+import { settingVariables } from '../config/setting-variables.ts'
 import { eventView } from './event-view.ts'
 import { AppError, messageOf } from '../errors.ts'
 import type { Escalation } from '../domain/escalation.ts'

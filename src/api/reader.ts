@@ -4,8 +4,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
-import { loadConfig } from '../config.ts'
-import { loadPolicyRecovery } from '../policy-recovery-file.ts'
+import { loadConfig } from '../config/config.ts'
+import { loadPolicyRecovery } from '../config/policy-recovery-file.ts'
 import { AppError } from '../errors.ts'
 import { playbooks } from '../recovery/ladder.ts'
 import type { Context } from '../runtime/core/context.ts'

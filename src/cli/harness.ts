@@ -1,5 +1,5 @@
 /** The work of `unstuck harness`: lists the agent CLIs with version, login, location and capabilities. */
-import { loadConfig } from '../config.ts'
+import { loadConfig } from '../config/config.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import { cliVersionIn } from '../harness/capabilities.ts'
 import type { Capabilities } from '../harness/capabilities.ts'

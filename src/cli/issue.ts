@@ -1,6 +1,6 @@
 /** The work of `unstuck issue`. A person names the issue, so its label, its author and the issues before it do not matter. */
 import { forgeHere } from '../api/forge-here.ts'
-import { loadConfig } from '../config.ts'
+import { loadConfig } from '../config/config.ts'
 import { issueName } from '../domain/issue-name.ts'
 import { AppError } from '../errors.ts'
 import { readIssue } from '../recovery/plan/read-issue.ts'

@@ -1,7 +1,7 @@
 /** The work of `unstuck notify`: a test of the configured channels without an engine, the list of what was sent, and a retry. */
 import { randomUUID } from 'node:crypto'
 import type { NotificationJson, RetriedDeliveryJson } from '../api/contract.ts'
-import { loadConfig, type Config } from '../config.ts'
+import { loadConfig, type Config } from '../config/config.ts'
 import { configuredChannels, endData, type ChannelName } from '../domain/notification.ts'
 import { exitCodes } from '../errors.ts'
 import { sendOver, usesSlack } from '../notify/channels.ts'

@@ -1,5 +1,5 @@
 /** `unstuck` without a command: lists the agent CLIs found, says where work lands, and suggests commands. */
-import { loadConfig, type Config } from '../config.ts'
+import { loadConfig, type Config } from '../config/config.ts'
 import { defaultHarness } from '../runtime/harness/harness-choice.ts'
 import { foundHarnesses, type FoundHarness } from '../runtime/people/harness-view.ts'
 import { realFiles } from '../runtime/core/files.ts'

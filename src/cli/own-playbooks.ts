@@ -1,8 +1,8 @@
 /** The work of `unstuck playbook list`, `test` and `draft`. Nothing is run and nothing is changed. */
 import type { ConfigStateView, Run } from '../api/contract.ts'
-import { loadConfig } from '../config.ts'
+import { loadConfig } from '../config/config.ts'
 import { AppError, exitCodes, messageOf } from '../errors.ts'
-import { loadPlaybook, playbookFolder, playbookNames, playbookPath } from '../playbook-files.ts'
+import { loadPlaybook, playbookFolder, playbookNames, playbookPath } from '../config/playbook-files.ts'
 import { classify } from '../recovery/diagnosis/classify.ts'
 import { playbooks } from '../recovery/ladder.ts'
 import { draftOf } from '../recovery/own/draft-own.ts'

@@ -1,10 +1,10 @@
 /** The work of `unstuck policy test`: decides stored violations and failures again with other settings. Nothing is changed. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { loadConfig, type Config } from '../config.ts'
-import { configSchema } from '../config-schema.ts'
+import { loadConfig, type Config } from '../config/config.ts'
+import { configSchema } from '../config/config-schema.ts'
 import { AppError, exitCodes, messageOf } from '../errors.ts'
-import { loadPolicyRecovery } from '../policy-recovery-file.ts'
+import { loadPolicyRecovery } from '../config/policy-recovery-file.ts'
 import { defaultPolicyRecovery, policyRecoverySchema, type PolicyRecovery } from '../recovery/policy/recovery-policy.ts'
 import { replay, type ChangedCase, type Replay, type ReplayRules } from '../recovery/policy/replay.ts'
 import { parseJson } from '../validation.ts'

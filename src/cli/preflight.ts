@@ -1,7 +1,7 @@
 /** The work of `unstuck preflight`. */
 import type { PreflightJson } from '../api/contract.ts'
 import { forgeHere } from '../api/forge-here.ts'
-import { loadConfig } from '../config.ts'
+import { loadConfig } from '../config/config.ts'
 import { exitCodes } from '../errors.ts'
 import { preflightOf } from '../recovery/plan/recommend-start.ts'
 import { forgeBacklog } from '../runtime/goal/import-issues.ts'

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import type { Goal } from '../api/contract.ts'
-import { loadConfig } from '../config.ts'
+import { loadConfig } from '../config/config.ts'
 import { goalExports } from '../domain/export-folder.ts'
 import { exitCodes } from '../errors.ts'
 import { readRegularTextSync } from '../platform/regular-file.ts'

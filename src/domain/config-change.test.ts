@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { describeConfig } from '../config-keys.ts'
-import { configSchema } from '../config-schema.ts'
+import { describeConfig } from '../config/config-keys.ts'
+import { configSchema } from '../config/config-schema.ts'
 import { hasDirection, narrowedSettings, settingChanges } from './config-change.ts'
 
 const loaded = (file: object): object => configSchema.parse(file)

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { repositoryRoot as root } from '../../scripts/root.ts'
 import { declaredProgram } from '../../src/cli/run-command-line.ts'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import { readOwnPlaybook } from '../../src/recovery/own/own-playbook.ts'
 import { contractFile, parseContract } from '../../src/runtime/checks/verify-contract.ts'
 

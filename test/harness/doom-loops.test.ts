@@ -1,6 +1,6 @@
 /** Circles in the calls of the real CLIs: found where a recording holds one, at no moment of any other. */
 import { describe, expect, it } from 'vitest'
-import { configSchema } from '../../src/config-schema.ts'
+import { configSchema } from '../../src/config/config-schema.ts'
 import { claude } from '../../src/harness/claude.ts'
 import { codex } from '../../src/harness/codex.ts'
 import type { Driver, Transcript } from '../../src/harness/driver.ts'

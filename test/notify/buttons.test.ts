@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { configSchema } from '../../src/config-schema.ts'
+import { configSchema } from '../../src/config/config-schema.ts'
 import { buttonChoices } from '../../src/domain/notification.ts'
 import { pressedTokens } from '../../src/notify/button.ts'
 import type { Context } from '../../src/runtime/core/context.ts'

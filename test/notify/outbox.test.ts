@@ -1,6 +1,6 @@
 /** The outbox on a real store whose clock the test sets: what is stored with a question, when it is sent, and how often. */
 import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, test } from 'vitest'
-import { configSchema } from '../../src/config-schema.ts'
+import { configSchema } from '../../src/config/config-schema.ts'
 import { configuredChannels } from '../../src/domain/notification.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { realPorts } from '../../src/runtime/core/ports.ts'

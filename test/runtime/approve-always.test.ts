@@ -1,5 +1,5 @@
 /** "Approve always" on a real store and a real file: what was shown is what is written, once, and only if it is still true. */
-import type { ListEntry } from '../../src/config-edit.ts'
+import type { ListEntry } from '../../src/config/config-edit.ts'
 import {
   chmodSync,
   lstatSync,

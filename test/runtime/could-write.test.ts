@@ -1,6 +1,6 @@
 /** Which work could have changed the owner's files, and which keys goals in progress freeze, over a real store. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { configSchema } from '../../src/config-schema.ts'
+import { configSchema } from '../../src/config/config-schema.ts'
 import type { Launch, RunPhase } from '../../src/domain/run.ts'
 import { couldWrite } from '../../src/runtime/engine/could-write.ts'
 import { frozenKeys } from '../../src/runtime/engine/frozen-keys.ts'

@@ -1,6 +1,6 @@
 /** `unstuck policy explain` says what a run decides: both are asked about the same paths, modes, tasks and settings. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { configSchema } from '../../src/config-schema.ts'
+import { configSchema } from '../../src/config/config-schema.ts'
 import type { Task } from '../../src/domain/task.ts'
 import { checkPathPolicy, type ChangedPath } from '../../src/recovery/policy/path-policy.ts'
 import { explainPath } from '../../src/recovery/policy/explain-path.ts'

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { configSchema } from '../../src/config-schema.ts'
+import { configSchema } from '../../src/config/config-schema.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { realFiles, type Files } from '../../src/runtime/core/files.ts'
 import { realPorts } from '../../src/runtime/core/ports.ts'

@@ -1,6 +1,6 @@
 /** Who decides whether finished work lands, on a real store: gates, reviewers that are faster or slower than each other, and people. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { configSchema } from '../../src/config-schema.ts'
+import { configSchema } from '../../src/config/config-schema.ts'
 import type { Judgement, JudgeMode, ReviewPoint } from '../../src/domain/judgement.ts'
 import type { Run, Verdict } from '../../src/domain/run.ts'
 import type { Task } from '../../src/domain/task.ts'

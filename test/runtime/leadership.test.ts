@@ -1,6 +1,6 @@
 /** A leader that is overtaken between its look at a goal and the step that follows moves no branch of the user's. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { configSchema } from '../../src/config-schema.ts'
+import { configSchema } from '../../src/config/config-schema.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { runCycle } from '../../src/runtime/engine/cycle.ts'
 import { sql } from '../../src/store/db.ts'

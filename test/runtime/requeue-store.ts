@@ -1,5 +1,5 @@
 /** Tasks on a real store whose runs fail with what a test names, and whose waits are over at once. */
-import { configSchema } from '../../src/config-schema.ts'
+import { configSchema } from '../../src/config/config-schema.ts'
 import type { ErrorMeta } from '../../src/domain/run.ts'
 import type { Task } from '../../src/domain/task.ts'
 import type { Context } from '../../src/runtime/core/context.ts'

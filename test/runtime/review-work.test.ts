@@ -1,7 +1,7 @@
 /** What follows from the answer of a reviewer, and from none, on a real store. The answers are kept ones, so no agent is launched. */
 import { basename } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { configSchema } from '../../src/config-schema.ts'
+import { configSchema } from '../../src/config/config-schema.ts'
 import type { Run } from '../../src/domain/run.ts'
 import { AppError } from '../../src/errors.ts'
 import { playbooks } from '../../src/recovery/ladder.ts'

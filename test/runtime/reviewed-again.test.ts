@@ -1,6 +1,6 @@
 /** A commit that was judged and comes before the judge once more, on a real store: it is not judged twice, and nobody is left without a way on. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { configSchema } from '../../src/config-schema.ts'
+import { configSchema } from '../../src/config/config-schema.ts'
 import type { JudgeMode } from '../../src/domain/judgement.ts'
 import type { Run, Verdict } from '../../src/domain/run.ts'
 import { playbooks } from '../../src/recovery/ladder.ts'

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { configSchema } from '../../src/config-schema.ts'
+import { configSchema } from '../../src/config/config-schema.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { exportLearnedPaths } from '../../src/runtime/core/export-learned.ts'
 import { realFiles } from '../../src/runtime/core/files.ts'

@@ -1,7 +1,7 @@
 /** The simulated world of one seed: everything that the engine can reach, and what an engine's death leaves behind. */
 import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import { configSchema, type Config } from '../../src/config-schema.ts'
+import { configSchema, type Config } from '../../src/config/config-schema.ts'
 import { roles } from '../../src/domain/task.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import type { Files } from '../../src/runtime/core/files.ts'

@@ -1,6 +1,6 @@
 /** Waits that are stored as times, after the clock of the store was set while they waited. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { configSchema } from '../../src/config-schema.ts'
+import { configSchema } from '../../src/config/config-schema.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { createGracePeriod } from '../../src/runtime/engine/grace-period.ts'
 import { limitAccount } from '../../src/store/account.ts'

@@ -1,6 +1,6 @@
 /** Granted and learned paths on a real store: what counts, for whom and how long, each change with its event. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { configSchema } from '../../src/config-schema.ts'
+import { configSchema } from '../../src/config/config-schema.ts'
 import type { LearnedEvidence } from '../../src/domain/path-grant.ts'
 import type { Run } from '../../src/domain/run.ts'
 import type { Task } from '../../src/domain/task.ts'

@@ -11,7 +11,7 @@ interface Found {
 }
 
 const inspect = async (io: Io, root: string): Promise<Found> => {
-  const { loadConfig } = await import('../../config.ts')
+  const { loadConfig } = await import('../../config/config.ts')
   const { realFiles } = await import('../../runtime/core/files.ts')
   const { programsOn } = await import('../../runtime/core/find-program.ts')
   const { inferredChecks, topOfFolder } = await import('../../runtime/checks/infer-from-files.ts')

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { realFiles } from '../../runtime/core/files.ts'
-import { whyNotAllowed } from '../../wide-folder.ts'
+import { whyNotAllowed } from '../../config/wide-folder.ts'
 import { AppError } from '../../errors.ts'
 import { agentCommand } from '../../exec/agent-command.ts'
 import type { ExecEvent, ExecResult } from '../../exec/exec-events.ts'

@@ -1,7 +1,7 @@
 /** The tools of the owner: what the commands `run --detach`, `status` and `explain` do, for an agent that the owner uses by hand. */
 import { z } from 'zod'
 import type { ExplainView, Goal, StatusView } from '../../api/contract.ts'
-import { loadConfig } from '../../config.ts'
+import { loadConfig } from '../../config/config.ts'
 import { goalFromSentence } from '../../runtime/goal/goal-input.ts'
 import { AppError } from '../../errors.ts'
 import { connect } from '../engine/connect.ts'

@@ -10,7 +10,7 @@ import {
   type Listed,
   type Problem,
 } from '../../api/listed-repository.ts'
-import { loadConfig } from '../../config.ts'
+import { loadConfig } from '../../config/config.ts'
 import { AppError } from '../../errors.ts'
 import type { Client } from '../engine/client.ts'
 import { engineIdentity, isResponding } from '../engine/connect.ts'

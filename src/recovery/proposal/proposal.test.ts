@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { loadConfig } from '../../config.ts'
+import { loadConfig } from '../../config/config.ts'
 import { decideProposal } from './decide.ts'
 import { flagPattern } from './error-pattern.ts'
 import { decideCommand, overlapsOf, type CommandLists } from './match.ts'

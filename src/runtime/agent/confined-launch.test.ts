@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { configSchema } from '../../config-schema.ts'
+import { configSchema } from '../../config/config-schema.ts'
 import type { Launch } from '../../domain/run.ts'
 import type { Capabilities } from '../../harness/capabilities.ts'
 import type { RunContext } from '../core/run-context.ts'

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { configSchema } from '../../config-schema.ts'
+import { configSchema } from '../../config/config-schema.ts'
 import { printedBy } from '../../process/program-version.ts'
 import { realPorts } from '../core/ports.ts'
 import { hostContext, hostSnapshotSchema } from './host-snapshot.ts'

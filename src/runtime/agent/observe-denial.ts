@@ -4,7 +4,7 @@ import type { Capabilities } from '../../harness/capabilities.ts'
 import type { Denial } from '../../harness/driver.ts'
 import type { LaunchRefusal } from '../../recovery/diagnosis/launch-failure.ts'
 import type { ObservedDenial, ObservedDirectory } from '../../recovery/evidence.ts'
-import { whyTooWide } from '../../wide-folder.ts'
+import { whyTooWide } from '../../config/wide-folder.ts'
 import type { Files } from '../core/files.ts'
 import { inspectDirectory } from '../core/folder-access.ts'
 

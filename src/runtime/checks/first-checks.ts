@@ -1,5 +1,5 @@
 /** The first checks of a task (its own, else those of the configuration, else inferred ones), and how they are shown to people. */
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import type { CommandSource, Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import type { Files } from '../core/files.ts'

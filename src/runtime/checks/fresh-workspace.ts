@@ -3,7 +3,7 @@
  * set-up (`workspace.setup`). The workspaces of a run, of its base commit and of a rebased commit are made here in the same way,
  * because otherwise the results of a check in them could not be compared.
  */
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import { classify } from '../../recovery/diagnosis/classify.ts'
 import type { Evidence, ObservedCheck } from '../../recovery/evidence.ts'
 import type { WorkspaceRequest } from '../../workspace/clone.ts'

@@ -12,7 +12,7 @@ import { AppError } from '../../errors.ts'
 import { inOrder } from '../../recovery/command/order.ts'
 import { planCommand } from '../../recovery/command/command-plan.ts'
 import { parsePathRule, pathMatcher } from '../../recovery/policy/path-rule.ts'
-import { quotingNoLink } from '../../owner-file.ts'
+import { quotingNoLink } from '../../config/owner-file.ts'
 import { explainIssue, parseJson, prototypeKeyIn } from '../../validation.ts'
 import type { Files } from '../core/files.ts'
 

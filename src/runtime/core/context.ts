@@ -4,9 +4,9 @@
  * at one point, to prove that a restart loses nothing there.
  */
 import type { Goal } from '../../domain/goal.ts'
-import type { ListEntry } from '../../config-edit.ts'
+import type { ListEntry } from '../../config/config-edit.ts'
 import { join } from 'node:path'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import type { Listener } from '../../platform/tcp-ports.ts'
 import type { MachineResources, DiskSpace } from '../../platform/machine.ts'
 import type { ProcessIdentity } from '../../platform/process.ts'

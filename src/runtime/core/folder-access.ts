@@ -7,7 +7,7 @@ import { messageOf } from '../../errors.ts'
 import { missingBits } from '../../recovery/diagnosis/directory.ts'
 import type { ObservedDirectory } from '../../recovery/evidence.ts'
 import type { ModeChange } from '../../recovery/types.ts'
-import { whyTooWide } from '../../wide-folder.ts'
+import { whyTooWide } from '../../config/wide-folder.ts'
 import type { Files } from './files.ts'
 
 type Inspection = Pick<Files, 'accessSync' | 'homeDir' | 'realpathSync' | 'statSync' | 'userId'>

@@ -3,7 +3,7 @@ import type { Choice } from '../../domain/escalation.ts'
 import { isInfra } from '../../recovery/diagnosis/labels.ts'
 import { leftRunningLabel } from '../../recovery/left-running.ts'
 import type { AnyFacts, Diagnosis, DiagnosisLabel } from '../../recovery/types.ts'
-import { whyTooWide } from '../../wide-folder.ts'
+import { whyTooWide } from '../../config/wide-folder.ts'
 import {
   allowCommandChoice,
   allowDirectoryChoice,

@@ -1,6 +1,6 @@
 /** The context of one run that this engine executes: what its phases share, and the fenced way to store its progress. */
 import type { CarriedPath } from '../../recovery/policy/carried-paths.ts'
-import type { Config, HarnessConfig } from '../../config.ts'
+import type { Config, HarnessConfig } from '../../config/config.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'

@@ -1,6 +1,6 @@
 /** The rules for task fields that people write, in a task file or in an edit. Both use these, so that they accept the same. */
 import { z } from 'zod'
-import { harnessNamePattern } from '../../config-schema.ts'
+import { harnessNamePattern } from '../../config/config-schema.ts'
 import { parsePathRule } from '../../recovery/policy/path-rule.ts'
 
 export const maxTitle = 200

@@ -2,7 +2,7 @@
  * Whether this machine has room for one more agent: free disk, free memory and load, measured before each claim. A shortage
  * never stops a run that has started.
  */
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import type { MachineResources } from '../../platform/machine.ts'
 
 const amount = (megabytes: number): string =>

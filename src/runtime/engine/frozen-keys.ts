@@ -3,7 +3,7 @@
  * its work would otherwise be done by another program than it was planned for. A goal that waits for a person is not in progress:
  * the repair that its question asks for must apply. Nor is a harness frozen that cannot be started: only a change helps there.
  */
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import { harnessOfLaunch } from '../../domain/run.ts'
 import type { Queryable } from '../../store/db.ts'
 import { tasksInProgress } from '../../store/goal.ts'

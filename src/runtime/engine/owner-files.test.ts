@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { configSchema } from '../../config-schema.ts'
+import { configSchema } from '../../config/config-schema.ts'
 import { defaultPolicyRecovery } from '../../recovery/policy/recovery-policy.ts'
 import { readKept, withFrozen, type Owned } from './owner-files.ts'
 

@@ -1,12 +1,12 @@
 /** The settings in the owner's files as one value: how they are read, compared, narrowed and kept. No store here. */
-import type { ListEntry, ListKey } from '../../config-edit.ts'
+import type { ListEntry, ListKey } from '../../config/config-edit.ts'
 import { createHash } from 'node:crypto'
-import type { Config } from '../../config.ts'
-import { configSchema } from '../../config-schema.ts'
+import type { Config } from '../../config/config.ts'
+import { configSchema } from '../../config/config-schema.ts'
 import { narrowedSettings, settingChanges, type SettingChange } from '../../domain/config-change.ts'
 import { messageOf } from '../../errors.ts'
-import { readKeptConfig } from '../../kept-config.ts'
-import { readOwnerFile } from '../../owner-file.ts'
+import { readKeptConfig } from '../../config/kept-config.ts'
+import { readOwnerFile } from '../../config/owner-file.ts'
 import {
   defaultPolicyRecovery,
   policyRecoverySchema,

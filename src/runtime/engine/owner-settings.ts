@@ -2,8 +2,8 @@
  * The settings of the owner while an engine runs: read again at each use, so that a change that allows less applies at once. A change
  * that allows more is taken over by `refresh`, or waits for a person while an agent could have made it. What is not valid changes nothing.
  */
-import type { ListEntry } from '../../config-edit.ts'
-import type { Config } from '../../config.ts'
+import type { ListEntry } from '../../config/config-edit.ts'
+import type { Config } from '../../config/config.ts'
 import type { SettingChange } from '../../domain/config-change.ts'
 import { AppError } from '../../errors.ts'
 import type { OwnPlaybooks } from '../../recovery/own/own-playbook.ts'

@@ -5,7 +5,7 @@
 import type { Goal } from '../../domain/goal.ts'
 import type { PlanMode } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
-import { whyNotAllowed } from '../../wide-folder.ts'
+import { whyNotAllowed } from '../../config/wide-folder.ts'
 import { readContract } from '../checks/verify-contract.ts'
 import type { Files } from '../core/files.ts'
 import { checkKinds } from './check-kinds.ts'

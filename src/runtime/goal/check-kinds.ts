@@ -1,6 +1,6 @@
 /** Which kinds of tasks fit together and fit how the goal works. The command line checks it before an engine is started. */
 import type { Goal } from '../../domain/goal.ts'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import type { PlanMode, TaskKind } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import type { GoalInput } from './goal-input.ts'

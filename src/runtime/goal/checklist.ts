@@ -5,7 +5,7 @@
  */
 import { AppError } from '../../errors.ts'
 import { parsePathRule } from '../../recovery/policy/path-rule.ts'
-import { harnessNamePattern } from '../../config-schema.ts'
+import { harnessNamePattern } from '../../config/config-schema.ts'
 import { nearestWord, valueText } from '../../validation.ts'
 import { maxTitle } from '../core/task-fields.ts'
 import type { TaskRole } from './task-file.ts'

@@ -1,6 +1,6 @@
 /** Resolves the name of a harness: an entry of the configuration, else the driver of that name with its defaults. */
 import type { Context } from '../core/context.ts'
-import type { Config, HarnessConfig } from '../../config.ts'
+import type { Config, HarnessConfig } from '../../config/config.ts'
 import type { Driver } from '../../harness/driver.ts'
 import { driverNamed, drivers } from '../../harness/drivers.ts'
 import { knownHarnesses } from '../../harness/names.ts'

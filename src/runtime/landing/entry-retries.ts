@@ -4,7 +4,7 @@
  * and a person is asked. The count is stored, so a restart of the engine does not reset it, and entries behind it are
  * processed meanwhile.
  */
-import type { Config } from '../../config-schema.ts'
+import type { Config } from '../../config/config-schema.ts'
 import { backoff } from '../../domain/backoff.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
 import { messageOf } from '../../errors.ts'

@@ -1,7 +1,7 @@
 /** Carries out the choice that a person made. CLI, API and dashboard all use it, so a choice has the same effect everywhere. */
 import type { Answered, Choice, ChoiceKind, Escalation } from '../../domain/escalation.ts'
 import { withEdit, type Task } from '../../domain/task.ts'
-import type { ListKey } from '../../config-edit.ts'
+import type { ListKey } from '../../config/config-edit.ts'
 import { AppError } from '../../errors.ts'
 import { parsePathRule, pathMatcher } from '../../recovery/policy/path-rule.ts'
 import type { Queryable } from '../../store/db.ts'

@@ -1,5 +1,5 @@
 /** The view of `unstuck harness`: the configured harnesses, whether each is installed, and its capabilities. It runs no program. */
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import { capabilitiesOf, type KnownCapabilities } from '../../harness/capabilities.ts'
 import type { Driver } from '../../harness/driver.ts'
 import { drivers } from '../../harness/drivers.ts'

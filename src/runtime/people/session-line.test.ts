@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { loadConfig } from '../../config.ts'
+import { loadConfig } from '../../config/config.ts'
 import { openSessionLine } from './session-line.ts'
 
 const own = JSON.stringify({ harness: { claude: { command: ['/opt/my tools/claude'] } } })

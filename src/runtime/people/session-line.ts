@@ -1,5 +1,5 @@
 /** The command line with which a person resumes the agent's session in its folder; only `cd` where its CLI cannot resume. Pure. */
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import type { Run } from '../../domain/run.ts'
 import { shellQuoted } from '../../recovery/command/replacement.ts'
 import { harnessNamed } from '../harness/harness-choice.ts'

@@ -5,7 +5,7 @@
  */
 import { realpathSync } from 'node:fs'
 import { isAbsolute, join, relative } from 'node:path'
-import { AppError } from './errors.ts'
+import { AppError } from '../errors.ts'
 import { quotingNoLink, readOwnerFile } from './owner-file.ts'
 import {
   defaultPolicyRecovery,
@@ -14,8 +14,8 @@ import {
   policyRecoverySchema,
   type PolicyRecovery,
   type PolicyRecoveryLayer,
-} from './recovery/policy/recovery-policy.ts'
-import { explainIssue, parseJson, prototypeKeyIn, valueText } from './validation.ts'
+} from '../recovery/policy/recovery-policy.ts'
+import { explainIssue, parseJson, prototypeKeyIn, valueText } from '../validation.ts'
 
 export const policyRecoveryFile = '.unstuck/policy-recovery.json'
 

@@ -1,6 +1,6 @@
 /** The section of the configuration about the forge, where issues come from and pull requests go to. */
 import { z } from 'zod'
-import { isRepositoryName } from './forge/forge.ts'
+import { isRepositoryName } from '../forge/forge.ts'
 import { lineOfText, listOf, oneCommand, oneOf, wholeNumber } from './config-values.ts'
 
 const apiUrlError = 'allowed: an https address such as "https://api.github.com" (http on this machine only)'

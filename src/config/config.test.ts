@@ -5,10 +5,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { describeConfig, loadConfig } from './config.ts'
 import type { ConfigSources } from './config.ts'
-import { AppError } from './errors.ts'
-import { builtInGeneratedPaths, generatedMatcher, whyNoGeneratedPath } from './recovery/policy/generated.ts'
-import { nearestWord } from './validation.ts'
-import { samples } from '../test/support/samples.ts'
+import { AppError } from '../errors.ts'
+import { builtInGeneratedPaths, generatedMatcher, whyNoGeneratedPath } from '../recovery/policy/generated.ts'
+import { nearestWord } from '../validation.ts'
+import { samples } from '../../test/support/samples.ts'
 
 const load = (file?: unknown, more: Partial<ConfigSources> = {}) =>
   loadConfig({

@@ -1,7 +1,7 @@
 /** Where each setting of the policy recovery comes from: built-in, a file, or a variable. */
 import { readOwnerFile } from './owner-file.ts'
 import { loadPolicyRecovery, policyRecoveryFile, type PolicyRecoverySources } from './policy-recovery-file.ts'
-import { defaultPolicyRecovery, type PolicyRecovery } from './recovery/policy/recovery-policy.ts'
+import { defaultPolicyRecovery, type PolicyRecovery } from '../recovery/policy/recovery-policy.ts'
 
 export interface PolicySetting {
   key: keyof PolicyRecovery

@@ -9,7 +9,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from './config-values.ts'
-import { whyNoGeneratedPath } from './recovery/policy/generated.ts'
+import { whyNoGeneratedPath } from '../recovery/policy/generated.ts'
 
 const generatedPaths = 'allowed: a list of paths and globs inside the repository'
 const generatedPath = checkedText('allowed: a path or glob inside the repository', whyNoGeneratedPath)

@@ -1,8 +1,8 @@
 /** Reads a file that the owner writes: configuration, and the rules for changed paths. */
 import { lstatSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { AppError, messageOf } from './errors.ts'
-import { readRegularTextSync } from './platform/regular-file.ts'
+import { AppError, messageOf } from '../errors.ts'
+import { readRegularTextSync } from '../platform/regular-file.ts'
 
 const mostBytes = 1024 * 1024
 

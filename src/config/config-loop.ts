@@ -1,7 +1,7 @@
 /** The section of the configuration for tasks of kind `loop`. */
 import { z } from 'zod'
 import { lineOfText, listOf, pathRule, thresholdOrOff, wholeNumber } from './config-values.ts'
-import { loopRoles, type LoopRole } from './domain/loop.ts'
+import { loopRoles, type LoopRole } from '../domain/loop.ts'
 
 const roleSchema = z.strictObject({
   harness: lineOfText('allowed: the name of a harness').exactOptional(),

@@ -1,7 +1,7 @@
 /** The section of the configuration about the division of goals into tasks. */
 import { z } from 'zod'
 import { oneOf, wholeNumber } from './config-values.ts'
-import { mostReplans } from './domain/replan.ts'
+import { mostReplans } from '../domain/replan.ts'
 
 export const plannerSection = z.strictObject({
   mode: oneOf(['auto', 'always', 'never']).default('auto').meta({

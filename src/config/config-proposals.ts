@@ -1,9 +1,9 @@
 /** The section `recovery` of the configuration: which commands that agents propose may run. Absent = off, present = on. */
 import { z } from 'zod'
 import { checkedText, listOf, numberOfSeconds, oneOf, trueOrFalse, wholeNumber } from './config-values.ts'
-import { whyNoCommand } from './recovery/proposal/command-text.ts'
-import { unknownAnswers } from './recovery/proposal/match.ts'
-import { whyNoTextGlob } from './recovery/proposal/text-glob.ts'
+import { whyNoCommand } from '../recovery/proposal/command-text.ts'
+import { unknownAnswers } from '../recovery/proposal/match.ts'
+import { whyNoTextGlob } from '../recovery/proposal/text-glob.ts'
 
 export const proposalSections = {
   recovery: z

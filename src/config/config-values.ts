@@ -1,7 +1,7 @@
 /** The types of values in the configuration. The error of each says what is allowed. */
 import { z } from 'zod'
-import { planCommand } from './recovery/command/command-plan.ts'
-import { parsePathRule } from './recovery/policy/path-rule.ts'
+import { planCommand } from '../recovery/command/command-plan.ts'
+import { parsePathRule } from '../recovery/policy/path-rule.ts'
 
 export const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
   z.enum(values, { error: `allowed: ${values.map((value) => `"${value}"`).join(', ')}` })

@@ -1,6 +1,6 @@
 /** The section of the configuration for what Unstuck makes in the repository. */
 import { checkedText, trueOrFalse } from './config-values.ts'
-import { defaultBranchPrefix } from './domain/goal.ts'
+import { defaultBranchPrefix } from '../domain/goal.ts'
 
 const allowed = 'allowed: a start of branch names as git takes them, at most 100 characters, such as "unstuck/"'
 

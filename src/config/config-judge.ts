@@ -1,7 +1,7 @@
 /** The section of the configuration that says who decides whether finished work may land. */
 import { z } from 'zod'
 import { lineOfText, listOf, numberOfSeconds, oneOf, pathRule, textWithoutNul, wholeNumber } from './config-values.ts'
-import { defaultJudgeRetries, judgeModes, risks } from './domain/judgement.ts'
+import { defaultJudgeRetries, judgeModes, risks } from '../domain/judgement.ts'
 
 const ruleSchema = z.strictObject(
   {

@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { AppError } from './errors.ts'
+import { AppError } from '../errors.ts'
 import { loadPolicyRecovery, policyRecoveryFile } from './policy-recovery-file.ts'
-import { defaultPolicyRecovery, mergePolicyRecovery, policyRecoverySchema } from './recovery/policy/recovery-policy.ts'
+import { defaultPolicyRecovery, mergePolicyRecovery, policyRecoverySchema } from '../recovery/policy/recovery-policy.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'unstuck-policy-'))
 const root = join(folder, 'repo')

@@ -4,10 +4,10 @@
  */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { AppError } from './errors.ts'
+import { AppError } from '../errors.ts'
 import { quotingNoLink, readOwnerFile } from './owner-file.ts'
-import { readOwnPlaybook, type OwnPlaybook } from './recovery/own/own-playbook.ts'
-import { visibleText } from './visible-text.ts'
+import { readOwnPlaybook, type OwnPlaybook } from '../recovery/own/own-playbook.ts'
+import { visibleText } from '../visible-text.ts'
 
 export const playbookFolder = '.unstuck/playbooks'
 

@@ -1,9 +1,9 @@
 /** The sections of the configuration for notifications: where a person is notified that an answer is needed. */
 import { z } from 'zod'
 import { listOf, oneOf, trueOrFalse, variableName } from './config-values.ts'
-import { notificationTopics } from './domain/notification.ts'
-import { signingKey } from './notify/sign-request.ts'
-import { whyTargetRefused } from './notify/target.ts'
+import { notificationTopics } from '../domain/notification.ts'
+import { signingKey } from '../notify/sign-request.ts'
+import { whyTargetRefused } from '../notify/target.ts'
 
 const urlError = 'allowed: an https:// URL, or http:// to this machine (localhost, 127.0.0.1, [::1])'
 
