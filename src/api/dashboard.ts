@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { execa } from 'execa'
 import { messageOf } from '../errors.ts'
+import { defined } from '../domain/defined.ts'
 
 export type DashboardState =
   | { state: 'ready'; dir: string }
@@ -75,7 +76,7 @@ const runVite = async (
   const args = ['build', '--config', join(place, 'vite.config.ts'), '--configLoader', 'native', '--outDir', outDir]
   const { exitCode, all, timedOut } = await execa(process.execPath, [vite, ...args, '--logLevel', 'warn'], {
     cwd: root,
-    env: { ...(PATH === undefined ? {} : { PATH }), ...(HOME === undefined ? {} : { HOME }) },
+    env: { ...defined({ PATH, HOME }) },
     extendEnv: false,
     reject: false,
     all: true,

@@ -35,6 +35,7 @@ import { settingsOf } from './settings.ts'
 import { cacheDirOf, openStateDir, stateDirOf, writingIn } from './state-dir.ts'
 import { existsSync } from 'node:fs'
 import { shippedPath } from '../platform/shipped-path.ts'
+import { defined } from '../domain/defined.ts'
 
 // How the agent of a run reaches the tools of its run: the command of the server, and what its environment needs.
 
@@ -194,12 +195,12 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
       policy: () => policyOf(options, settings),
       cliVersions: new Map(),
       environment,
-      ...(options.keepLogin === undefined ? {} : { keepLogin: options.keepLogin }),
+      ...defined({ keepLogin: options.keepLogin }),
       wake: signals.wake,
       stopping: signals.stopping,
       host: hostname(),
       machine: machineHere(),
-      ...(options.turns === undefined ? {} : { turns: options.turns }),
+      ...defined({ turns: options.turns }),
       runTools: toolAccessOf(stateDir, openRunTokens(stateDir)),
       ...(options.publicUrl === undefined ? {} : { answerLinks: openAnswerLinks(stateDir, options.publicUrl) }),
     }

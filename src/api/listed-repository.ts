@@ -7,6 +7,7 @@ import { remoteFromEnvironment } from '../workspace/remote-url.ts'
 import { listStateDirs, recordIn, type RepositoryRecord } from './known-repository.ts'
 import { openRepositoryHere } from './repository-place.ts'
 import { checkStateDir } from './state-dir.ts'
+import { defined } from '../domain/defined.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -59,7 +60,7 @@ const environmentIn = (environment: Environment, { record, stateDir }: Listed): 
   const { UNSTUCK_REPO_URL: _here, UNSTUCK_DATABASE_URL: database, ...rest } = environment
   return {
     ...rest,
-    ...(record?.url === undefined ? {} : { UNSTUCK_REPO_URL: record.url }),
+    ...defined({ UNSTUCK_REPO_URL: record?.url }),
     // The variable of this terminal names the store of those repositories that have theirs on such a server.
     ...(database === undefined || !hasOwnUrl(stateDir) ? {} : { UNSTUCK_DATABASE_URL: database }),
   }

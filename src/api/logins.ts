@@ -7,6 +7,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { PersistedLogins, StoredLogin } from './persisted-logins.ts'
 import { sameSecret } from './same-secret.ts'
+import { defined } from '../domain/defined.ts'
 
 const codeMs = 10 * 60_000
 /** A page follows the address as soon as it has it. */
@@ -105,7 +106,7 @@ const createCodes = (now: () => Date) => {
     issue: (loginId?: string): LoginCode => {
       const code = secret()
       const until = now().getTime() + (loginId === undefined ? codeMs : moveMs)
-      const entry = { digest: digestOf(code), until, ...(loginId === undefined ? {} : { loginId }) }
+      const entry = { digest: digestOf(code), until, ...defined({ loginId }) }
       all = [...living(), entry].slice(-most)
       return { code, expiresAt: new Date(until) }
     },

@@ -28,6 +28,7 @@ import { openSharedMemory, sharedDirOf, type SharedRepository, type SharedState 
 import { createRouter, hostNameOf } from './shared-router.ts'
 import { countsOf, type Sibling } from './siblings.ts'
 import { openStateDir, replaceStateFile } from './state-dir.ts'
+import { defined } from '../domain/defined.ts'
 
 /** What a repository that could not be opened looks like from outside, so that a change of it is seen without opening it. */
 const stampOf = (path: string): string => {
@@ -188,8 +189,7 @@ const openEntry = async (shared: Shared, entry: Entry): Promise<void> => {
     const { root, environment } = await checkedPlace(options.environment, entry.listed)
     const served = await serve({
       ...{ root, version: options.version, reach: reachIn(shared, entry), turns },
-      ...(options.allowHiddenCallers === undefined ? {} : { allowHiddenCallers: options.allowHiddenCallers }),
-      ...(options.at === undefined ? {} : { at: options.at }),
+      ...defined({ allowHiddenCallers: options.allowHiddenCallers, at: options.at }),
       // A login that is given to one repository is not given to the others.
       environment: { ...environment, ...options.keptLogin?.(id) },
       keepLogin: (variables) => options.keepLogin?.(id, variables),

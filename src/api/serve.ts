@@ -26,6 +26,7 @@ import { replaceStateFile, writingIn } from './state-dir.ts'
 import { watchDisk } from './watch-disk.ts'
 import { watchStateFiles } from './watch-state-files.ts'
 import { goneText, isRepositoryGone } from '../runtime/core/gone-repository.ts'
+import { defined } from '../domain/defined.ts'
 
 const everyMs = 1_000
 
@@ -96,8 +97,7 @@ const openHub = ({ db, log }: Context, { pollMs, heartbeatMs }: NonNullable<Serv
   createEventHub({
     db,
     log,
-    ...(pollMs === undefined ? {} : { pollMs }),
-    ...(heartbeatMs === undefined ? {} : { heartbeatMs }),
+    ...defined({ pollMs, heartbeatMs }),
   })
 
 const openApi = ({ context, engine, hub }: Running, options: ServeOptions, stop: () => void) => {

@@ -5,13 +5,14 @@ import type { Context } from '../runtime/core/context.ts'
 import { appendEvent } from '../store/event.ts'
 import { largestRun } from './full-disk.ts'
 import { unstuckHome } from './state-dir.ts'
+import { defined } from '../domain/defined.ts'
 
 const everyMs = 2_000
 
 /** Once for each time that the disk fills up. */
 const tellOfFullDisk = async ({ db, log, stateDir }: Context, home: string): Promise<void> => {
   const largest = await largestRun(stateDir).catch(() => undefined)
-  const payload = { folder: home, ...(largest === undefined ? {} : { largest }) }
+  const payload = { folder: home, ...defined({ largest }) }
   log.error(payload, 'the disk is full; Unstuck lives on its reserve')
   await appendEvent(db, { type: 'disk.full', payload })
 }

@@ -7,6 +7,7 @@ import { connectToExisting } from './engine/connect-to-change.ts'
 import { printJson, printLine, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { userName } from './user-name.ts'
+import { defined } from '../domain/defined.ts'
 
 export type RecoveryVerb = 'approve' | 'reject' | 'resolve'
 
@@ -62,7 +63,7 @@ export const recoveryCommand = async (io: Io, verb: RecoveryVerb, options: Recov
   }
   const answered = await client.post<Answered>(`/escalations/${question.id}/answer`, {
     ...{ choice: verb, by: userName() },
-    ...(options.note === undefined ? {} : { input: options.note }),
+    ...defined({ input: options.note }),
   })
   if (options.json === true) printJson(io, answered)
   else printLine(io, `${choice.label}: done. ${safe(choice.effect)}`)

@@ -10,6 +10,7 @@ import { printLine, printJson, type Io } from './io.ts'
 import { createPaint, safe } from './render.ts'
 import { showTakenOver } from './take-over.ts'
 import { userName } from './user-name.ts'
+import { defined } from '../domain/defined.ts'
 
 type Choice = Escalation['choices'][number]
 type InputName = NonNullable<Choice['input']>['name']
@@ -87,8 +88,7 @@ export const answerCommand = async (
   if (choice?.kind === 'approve_always' && seen === undefined) return showChange(io, client, question, options)
   const request = {
     ...{ choice: choice?.id ?? chosen, by: userName() },
-    ...(input === undefined ? {} : { input }),
-    ...(seen === undefined ? {} : { seen }),
+    ...defined({ input, seen }),
   }
   const answered = await client.post<Answered>(`/escalations/${question.id}/answer`, request)
   if (options.json === true) printJson(io, answered)

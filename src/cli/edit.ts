@@ -7,6 +7,7 @@ import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { whenText } from './times.ts'
 import { userName } from './user-name.ts'
+import { defined } from '../domain/defined.ts'
 
 export interface EditCommandOptions extends JsonOption {
   title?: string
@@ -38,11 +39,10 @@ const pathsOf = (
 const fieldsOf = (task: TaskView, options: EditCommandOptions): EditRequest => {
   const { title, text, check, harness, model } = options
   return {
-    ...(title === undefined ? {} : { title }),
-    ...(text === undefined ? {} : { instructions: text }),
+    ...defined({ title, instructions: text }),
     ...pathsOf(task, options),
     ...(check.length === 0 ? {} : { commands: check }),
-    ...(harness === undefined ? {} : { harness }),
+    ...defined({ harness }),
     ...(model === undefined ? {} : { model: model === '' ? null : model }),
   }
 }
@@ -124,7 +124,7 @@ export const editCommand = async (
     return exitCodes.ok
   }
   const { why } = options
-  const request = { ...fields, ...(why === undefined ? {} : { why }), by: userName() } satisfies EditRequest
+  const request = { ...fields, ...defined({ why }), by: userName() } satisfies EditRequest
   const edited = await client.patch<Task>(`/tasks/${id}`, request)
   const again = options.retry === true && retriable.has(edited.status)
   const now = again ? await client.post<Task>(`/tasks/${id}/retry`) : edited

@@ -11,6 +11,7 @@ import { printLine, printJson, type Io } from './io.ts'
 import { createPaint, safe, type Paint } from './render.ts'
 import { countText, whenText } from './times.ts'
 import { userName } from './user-name.ts'
+import { defined } from '../domain/defined.ts'
 
 export interface GrantsCommandOptions extends JsonOption {
   area?: string
@@ -87,8 +88,7 @@ const add = async (io: Io, path: string, options: GrantsCommandOptions): Promise
   const body = {
     path: await insidePath(io, path),
     ...(area === undefined ? {} : { area: await insidePath(io, area) }),
-    ...(task === undefined ? {} : { task }),
-    ...(why === undefined ? {} : { why }),
+    ...defined({ task, why }),
     by: userName(),
   }
   const client = await connectToExisting(io)

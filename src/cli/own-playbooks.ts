@@ -17,6 +17,7 @@ import { readOnly } from './engine/read-only.ts'
 import { printJson, printLine, type Io } from './io.ts'
 import { readLog } from './read-log.ts'
 import { createPaint, safe } from './render.ts'
+import { defined } from '../domain/defined.ts'
 
 interface OwnEntry {
   name: string
@@ -78,7 +79,7 @@ const shownEntry = (entry: OwnEntry, caution: string | undefined): object => {
       ...{ title: playbook.title, does: ownText(playbook), action: playbook.action, then: playbook.then },
       ...{ budget: budgetOf(playbook), postCondition: postConditionOf(playbook) ?? null },
     }),
-    ...(caution === undefined ? {} : { caution }),
+    ...defined({ caution }),
   }
 }
 
@@ -126,7 +127,7 @@ export interface TestOptions extends JsonOption {
 /** A log holds both streams of a command, unless the option says which one it is. */
 const subjectOf = (log: string, { exit, command, harness, stream, agent }: TestOptions): OwnSubject => ({
   ...{ failure: agent === true ? 'agent' : 'check', harness: harness ?? '', exitCode: exit ?? null },
-  ...(command === undefined ? {} : { command }),
+  ...defined({ command }),
   stdout: stream === 'stderr' ? '' : log,
   stderr: stream === 'stdout' ? '' : log,
 })

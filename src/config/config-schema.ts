@@ -33,6 +33,7 @@ import { withoutLifted } from '../domain/budget.ts'
 import { driverNames, isKnownHarness, type DriverName } from '../harness/names.ts'
 import { defaultLoopSettings } from '../recovery/doom-loop.ts'
 import { defaultStallSettings } from '../recovery/stall.ts'
+import { defined } from '../domain/defined.ts'
 
 export type PromptMode = 'argument' | 'stdin' | 'file'
 
@@ -112,8 +113,7 @@ export const harnessSchema = z
       else named[name] = resolved
     }
     return {
-      ...(preferred === undefined ? {} : { default: preferred }),
-      ...(failover === undefined ? {} : { failover }),
+      ...defined({ default: preferred, failover }),
       named,
     }
   })

@@ -151,7 +151,7 @@ describe('a wrong value names its source, the key, the value and what is allowed
 
 it('templates/policy-recovery.example.json is valid and is published with the package', () => {
   const read = (path: string): Record<string, unknown> =>
-    JSON.parse(readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')) as Record<string, unknown>
+    JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')) as Record<string, unknown>
   const template = read('templates/policy-recovery.example.json')
   const layer = policyRecoverySchema.parse(template)
   expect(mergePolicyRecovery(defaultPolicyRecovery, layer).safeInfraFileBasenames).toContain('Dockerfile')

@@ -7,6 +7,7 @@ import type { Oversized } from './change-size.ts'
 import { addSpend, noSpend, type Spend } from './budget.ts'
 import type { LoopState, RoleTurn } from './loop.ts'
 import type { CommandSource } from './task.ts'
+import { defined } from './defined.ts'
 
 export const runStates = ['running', 'success', 'failed', 'cancelled'] as const
 export type RunState = (typeof runStates)[number]
@@ -205,10 +206,8 @@ export const emptyVerdict: Verdict = {
 export const keptVerdict = (verdict: Verdict | null): Verdict => ({
   ...emptyVerdict,
   dropped: verdict?.dropped ?? [],
-  ...(verdict?.order === undefined ? {} : { order: verdict.order }),
-  ...(verdict?.installed === undefined ? {} : { installed: verdict.installed }),
-  ...(verdict?.excluded === undefined ? {} : { excluded: verdict.excluded }),
-  ...(verdict?.refused === undefined ? {} : { refused: verdict.refused }),
+  ...defined({ order: verdict?.order, installed: verdict?.installed }),
+  ...defined({ excluded: verdict?.excluded, refused: verdict?.refused }),
 })
 
 /** As `keptVerdict`; null where nothing survives, because an empty verdict would claim a result that was never measured. */

@@ -19,6 +19,7 @@ import { createRedactor, secretValues } from '../process/redact.ts'
 import { endTree } from '../process/end-tree.ts'
 import { survivorsIn, type Survivor } from '../process/sweep.ts'
 import { processUsage, type ProcessUsage } from '../process/usage.ts'
+import { defined } from '../domain/defined.ts'
 
 const lineMaxBytes = 1024 * 1024
 const secretMaxBytes = 4096
@@ -145,7 +146,7 @@ const awaitEnd = async (
   const stopCause = own ? undefined : cause()
   return {
     ...{ code: child.exitCode, signal: child.signalCode },
-    ...(stopCause === undefined ? {} : { stopCause }),
+    ...defined({ stopCause }),
     ...(left.length === 0 ? {} : { left }),
   }
 }

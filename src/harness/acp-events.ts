@@ -21,6 +21,7 @@ import {
   withoutOpenCall,
   withoutRetry,
 } from './transcript.ts'
+import { defined } from '../domain/defined.ts'
 
 const readInit = (reading: Transcript, event: JsonObject): ParsedLine => {
   const agent = objectAt(event, 'agent')
@@ -149,7 +150,7 @@ const apiResponse = (code: number, message: string): ReportedError | undefined =
   if (code < 400 || code >= 600) return undefined
   const said = geminiApiError(message, undefined)
   const type = said.type ?? faultOfStatus(code)
-  return { httpStatus: code, ...said, ...(type === undefined ? {} : { type }) }
+  return { httpStatus: code, ...said, ...defined({ type }) }
 }
 
 /** Codex puts the cause beside `Internal error`: into `data`, as `{message}`, `{details}` or a text. */
@@ -172,7 +173,7 @@ const readError = (reading: Transcript, event: JsonObject): ParsedLine => {
     source: 'event',
     ...response,
     ...(stage === 'spawn' ? { type: 'bad_config' } : {}),
-    ...(type === undefined ? {} : { type }),
+    ...defined({ type }),
     ...(code === undefined ? {} : { code: String(code) }),
     text: response?.text ?? cut(`${stage}: ${message}${ended === undefined ? '' : ` (the agent ended with ${ended})`}`),
   }

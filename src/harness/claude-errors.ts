@@ -7,6 +7,7 @@ import type { JsonObject } from './json-line.ts'
 import { numberAt, textAt, textsAt } from './json-line.ts'
 import type { KnownSentence } from './transcript.ts'
 import { cut, faultOfStatus, stderrError } from './transcript.ts'
+import { defined } from '../domain/defined.ts'
 
 const enumTypes: Record<string, FaultType> = {
   authentication_failed: 'authentication_failed',
@@ -70,9 +71,7 @@ interface Parts {
 
 const reported = ({ type, code, httpStatus, text }: Parts): ReportedError => ({
   source: 'event',
-  ...(type === undefined ? {} : { type }),
-  ...(code === undefined ? {} : { code }),
-  ...(httpStatus === undefined ? {} : { httpStatus }),
+  ...defined({ type, code, httpStatus }),
   text: cut(text),
 })
 
@@ -83,8 +82,7 @@ const withLimit = (error: ReportedError, reading: Transcript): ReportedError => 
   return {
     ...error,
     type: 'usage_limit',
-    ...(limit.code === undefined ? {} : { code: limit.code }),
-    ...(limit.resetAt === undefined ? {} : { resetAt: limit.resetAt }),
+    ...defined({ code: limit.code, resetAt: limit.resetAt }),
   }
 }
 

@@ -21,6 +21,7 @@ import {
   withoutOpenCall,
   withoutRetry,
 } from './transcript.ts'
+import { defined } from '../domain/defined.ts'
 
 const withSession = (reading: Transcript, event: JsonObject): Transcript => {
   const sessionId = sessionIdOf(textAt(event, 'session_id'))
@@ -32,9 +33,7 @@ const readInit = (reading: Transcript, event: JsonObject): ParsedLine => {
   return {
     transcript: {
       ...reading,
-      ...(model === undefined ? {} : { model }),
-      ...(cliVersion === undefined ? {} : { cliVersion }),
-      ...(cwd === undefined ? {} : { cwd }),
+      ...defined({ model, cliVersion, cwd }),
     },
   }
 }
@@ -48,8 +47,7 @@ const readRetry = (reading: Transcript, event: JsonObject): ParsedLine => {
   ]
   const retry = {
     attempt,
-    ...(max === undefined ? {} : { max }),
-    ...(delayMs === undefined ? {} : { delayMs }),
+    ...defined({ max, delayMs }),
     error,
   }
   return { transcript: { ...reading, retry }, note: { kind: 'error', text: `${error.text} (attempt ${attempt})` } }
@@ -71,8 +69,7 @@ const readLimit = (reading: Transcript, event: JsonObject): ParsedLine => {
   const resetAt = epochReset(numberAt(info, 'resetsAt') ?? Number.NaN)
   const code = textAt(info, 'rateLimitType')
   const limit = {
-    ...(resetAt === undefined ? {} : { resetAt }),
-    ...(code === undefined ? {} : { code }),
+    ...defined({ resetAt, code }),
   }
   return { transcript: { ...reading, limit } }
 }
@@ -187,7 +184,7 @@ const readResult = (reading: Transcript, event: JsonObject): ParsedLine => {
   let next: Transcript = {
     ...reading,
     tokens: tokensOf(event, reading.tokens),
-    ...(costUsd === undefined ? {} : { costUsd }),
+    ...defined({ costUsd }),
   }
   for (const entry of objectsAt(event, 'permission_denials')) {
     const denial = claudeListedDenial(entry, reading.cwd)

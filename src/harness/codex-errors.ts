@@ -7,6 +7,7 @@ import type { Transcript, ReportedError } from './driver.ts'
 import { objectAt, parseLine, textAt } from './json-line.ts'
 import type { KnownSentence } from './transcript.ts'
 import { cut, faultOfStatus, stderrError } from './transcript.ts'
+import { defined } from '../domain/defined.ts'
 
 const sentences: KnownSentence[] = [
   { starts: /^Missing environment variable: /, type: 'authentication_failed' },
@@ -53,10 +54,10 @@ const bodyError = (message: string): ReportedError | undefined => {
   return {
     source: 'event',
     type: 'invalid_request',
-    ...(code === undefined ? {} : { code }),
+    ...defined({ code }),
     // The server of a ChatGPT account gives the sentence as a detail.
     text: cut(textAt(error, 'message') ?? textAt(body, 'detail') ?? message),
-    ...(resetAt === undefined ? {} : { resetAt }),
+    ...defined({ resetAt }),
   }
 }
 
@@ -74,8 +75,7 @@ export const codexError = (message: string): ReportedError => {
   }
   return {
     source: 'event',
-    ...(type === undefined ? {} : { type }),
-    ...(httpStatus === undefined ? {} : { httpStatus }),
+    ...defined({ type, httpStatus }),
     text: cut(message),
   }
 }

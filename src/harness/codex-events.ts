@@ -20,6 +20,7 @@ import {
   withoutOpenCall,
   withoutRetry,
 } from './transcript.ts'
+import { defined } from '../domain/defined.ts'
 
 const tools = new Set(['command_execution', 'file_change', 'mcp_tool_call', 'web_search'])
 
@@ -43,7 +44,7 @@ const denialsOf = (item: JsonObject, call: OpenCall): Denial[] => {
   }
   if (status !== 'declined') return []
   const target = call.command ?? call.path
-  return [{ kind: 'tool', tool: call.tool, ...(target === undefined ? {} : { target }), text: `${call.tool} declined` }]
+  return [{ kind: 'tool', tool: call.tool, ...defined({ target }), text: `${call.tool} declined` }]
 }
 
 /** A file change reports only its paths, so two changes of one file cannot be compared. */

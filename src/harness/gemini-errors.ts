@@ -8,6 +8,7 @@ import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, objectsAt, parseLine, textAt } from './json-line.ts'
 import type { KnownSentence } from './transcript.ts'
 import { cut, faultOfStatus, stderrError } from './transcript.ts'
+import { defined } from '../domain/defined.ts'
 
 const errorTypes: Record<string, FaultType> = {
   FatalAuthenticationError: 'authentication_failed',
@@ -46,9 +47,7 @@ interface Parts {
 
 const reported = ({ type, code, httpStatus, text }: Parts): ReportedError => ({
   source: 'event',
-  ...(type === undefined ? {} : { type }),
-  ...(code === undefined ? {} : { code }),
-  ...(httpStatus === undefined ? {} : { httpStatus }),
+  ...defined({ type, code, httpStatus }),
   text: cut(text),
 })
 
@@ -151,8 +150,7 @@ export const geminiRetry = (line: string, before: Transcript['retry']): Transcri
     ...(delay === undefined ? {} : { delayMs: Number(delay) }),
     error: {
       source: 'stderr',
-      ...(type === undefined ? {} : { type }),
-      ...(httpStatus === undefined ? {} : { httpStatus }),
+      ...defined({ type, httpStatus }),
       text: cut(line),
     },
   }

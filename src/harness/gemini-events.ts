@@ -23,6 +23,7 @@ import {
   withoutRetry,
   withTextClosed,
 } from './transcript.ts'
+import { defined } from '../domain/defined.ts'
 
 /** Gemini does not keep a session whose first request fails, so the session is only announced until the model responds. */
 const readInit = (reading: Transcript, event: JsonObject): ParsedLine => {
@@ -30,8 +31,7 @@ const readInit = (reading: Transcript, event: JsonObject): ParsedLine => {
   return {
     transcript: {
       ...reading,
-      ...(announcedSession === undefined ? {} : { announcedSession }),
-      ...(model === undefined ? {} : { model }),
+      ...defined({ announcedSession, model }),
     },
   }
 }

@@ -32,6 +32,7 @@ import {
   type LineChange,
   type UserCommand,
 } from './user-command.ts'
+import { defined } from '../domain/defined.ts'
 
 /** A rule ends at its closing parenthesis, and a comma separates rules, so a command with either cannot be written as a rule. */
 const ruleOf = (command: string): string[] =>
@@ -120,7 +121,7 @@ const saidBy = (reading: Transcript, exit: AgentExit): ReportedError | undefined
   const type = exitTypes[code] ?? faultOfStatus(httpStatus)
   if (type === undefined) return said
   const text = said?.text ?? `gemini exited with ${code}`
-  return { source: 'exit', type, ...(httpStatus === undefined ? {} : { httpStatus }), text }
+  return { source: 'exit', type, ...defined({ httpStatus }), text }
 }
 
 const tools = { shell: 'run_shell_command', edits: ['replace', 'write_file'], ruleOf }

@@ -8,6 +8,7 @@ import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, parseLine, textAt } from './json-line.ts'
 import type { KnownSentence } from './transcript.ts'
 import { cut, faultOfStatus, stderrError } from './transcript.ts'
+import { defined } from '../domain/defined.ts'
 
 const nameTypes: Record<string, FaultType> = {
   ContextOverflowError: 'prompt_too_long',
@@ -69,11 +70,9 @@ export const opencodeError = (error: JsonObject | undefined, at: number | undefi
   const resetAt = resetOf(body, data, at)
   return {
     source: 'event',
-    ...(type === undefined ? {} : { type }),
-    ...(code === undefined ? {} : { code }),
-    ...(httpStatus === undefined ? {} : { httpStatus }),
+    ...defined({ type, code, httpStatus }),
     text: cut(text),
-    ...(resetAt === undefined ? {} : { resetAt }),
+    ...defined({ resetAt }),
   }
 }
 

@@ -22,6 +22,7 @@ import {
   withoutOpenCall,
   withoutRetry,
 } from './transcript.ts'
+import { defined } from '../domain/defined.ts'
 
 const withoutFinal = (reading: Transcript): Transcript => {
   if (reading.final === undefined) return reading
@@ -38,7 +39,7 @@ const withRetry = (reading: Transcript, type: FaultType, text: string): Transcri
 const readStepStart = (reading: Transcript, part: JsonObject | undefined): ParsedLine => {
   const message = textAt(part, 'messageID')
   const again = message !== undefined && message === reading.countedMessage
-  const open = { ...withoutFinal(reading), ...(message === undefined ? {} : { countedMessage: message }) }
+  const open = { ...withoutFinal(reading), ...defined({ countedMessage: message }) }
   if (!again) return { transcript: open }
   return { transcript: withRetry(open, 'network', 'the response broke off and is requested again') }
 }

@@ -5,6 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { readText, type FailedSend } from './post.ts'
 import type { ResolveName } from './target.ts'
+import { defined } from '../domain/defined.ts'
 
 export interface Button {
   label: string
@@ -76,5 +77,5 @@ export const readPresses = async ({
   if (!read.ok) return read
   const tokens = pressedTokens(read.text)
   const readTo = read.isCut ? messagesIn(read.text).findLast(({ id }) => id !== '')?.id : undefined
-  return { ok: true, tokens, ...(readTo === undefined ? {} : { readTo }) }
+  return { ok: true, tokens, ...defined({ readTo }) }
 }

@@ -3,6 +3,7 @@ import { execFile, type ExecFileException } from 'node:child_process'
 import type { NotificationSeverity } from '../domain/notification.ts'
 import { headingOf, plainText, type Message } from './message.ts'
 import type { SendResult } from './post.ts'
+import { defined } from '../domain/defined.ts'
 
 const urgencies: Record<NotificationSeverity, string> = {
   low: 'low',
@@ -41,7 +42,7 @@ export const showOnDesktop = (
   )
   const args = ['--app-name=Unstuck', `--urgency=${urgencies[message.severity]}`, '--']
   const texts = [`Unstuck: ${headingOf(message)}`, withoutMarkup(plainText(message))]
-  const options = { env: own, timeout: timeoutMs, maxBuffer: 64 * 1024, ...(signal === undefined ? {} : { signal }) }
+  const options = { env: own, timeout: timeoutMs, maxBuffer: 64 * 1024, ...defined({ signal }) }
   return new Promise((done) => {
     execFile('notify-send', [...args, ...texts], options, (error) =>
       done(error === null ? { ok: true } : { ok: false, problem: problemOf(error), retryAfterSeconds: 0 }),

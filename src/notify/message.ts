@@ -3,6 +3,7 @@ import type { Notification, NotificationSeverity } from '../domain/notification.
 import { visibleText } from '../visible-text.ts'
 import { pressText, type Button } from './button.ts'
 import { hostOf } from './target.ts'
+import { defined } from '../domain/defined.ts'
 
 export interface Message extends Pick<
   Notification,
@@ -96,7 +97,7 @@ export const ntfyBody = (message: Message, topic: string, answersUrl?: string): 
   return JSON.stringify({
     ...{ topic, title: `Unstuck: ${headingOf(message)}`, priority: priorities[message.severity] },
     ...{ message: cutBytes(plainText(message), ntfyBytes), tags: [message.kind] },
-    ...(answerUrl === undefined ? {} : { click: answerUrl }),
+    ...defined({ click: answerUrl }),
     ...(answersUrl === undefined || buttons.length === 0 ? {} : { actions: actionsOf(buttons, answersUrl) }),
   })
 }

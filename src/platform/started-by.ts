@@ -6,6 +6,7 @@
 import { markInGroup, markInLimits } from './mark.ts'
 import { isLinux, readOrUndefined } from './proc.ts'
 import { parentPidOf } from './process.ts'
+import { defined } from '../domain/defined.ts'
 
 export interface Sign {
   /** The value of the marker; absent = only the inherited mark is left. */
@@ -35,7 +36,7 @@ export const signsOf = (pid: number, markerName: string): Sign[] =>
         const marker = variable(at, markerName)
         const mark = markInLimits(at) ?? markInGroup(at)
         if (marker === undefined && mark === undefined) return []
-        return [{ ...(marker === undefined ? {} : { marker }), ...(mark === undefined ? {} : { mark }) }]
+        return [{ ...defined({ marker, mark }) }]
       })
 
 /**

@@ -4,6 +4,7 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import { connect } from 'node:net'
 import { isLinux, readOrUndefined } from './proc.ts'
 import { processTable } from './process.ts'
+import { defined } from '../domain/defined.ts'
 
 /** A process that listens on a port. The fields are absent for another user's process, which cannot be inspected. */
 export interface Listener {
@@ -58,7 +59,7 @@ export const listenerOn = (port: number, markerName: string): Listener | undefin
     .split('\0')
     .find((entry) => entry.startsWith(`${markerName}=`))
     ?.slice(markerName.length + 1)
-  return { pid, program, ...(marker === undefined ? {} : { marker }) }
+  return { pid, program, ...defined({ marker }) }
 }
 
 /** Range of ports for outgoing connections; the IANA's range where the system does not report it. */

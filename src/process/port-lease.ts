@@ -13,6 +13,7 @@ import { readRegularTextSync } from '../platform/regular-file.ts'
 import { ephemeralPorts } from '../platform/tcp-ports.ts'
 import { identityOf, livenessOf, processesWithEnvironment } from '../platform/process.ts'
 import { markerName } from './find.ts'
+import { defined } from '../domain/defined.ts'
 
 export const portsPerLease = 10
 
@@ -89,9 +90,7 @@ const canListen = (port: number, host: string | undefined): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer()
     server.once('error', () => resolve(false))
-    server.listen({ port, exclusive: true, ...(host === undefined ? {} : { host }) }, () =>
-      server.close(() => resolve(true)),
-    )
+    server.listen({ port, exclusive: true, ...defined({ host }) }, () => server.close(() => resolve(true)))
   })
 
 /** Tests all addresses and loopback: on some systems a listener on all addresses does not conflict with one on a single address. */

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { defined } from '../domain/defined.ts'
 
 const answerMs = 30_000
 
@@ -22,7 +23,7 @@ export interface PrintOptions {
 
 /** What a program prints on its standard output; empty when it prints nothing within 30 s. Never rejects. */
 export const printedBy = (program: string, args: string[], { signal, ...where }: PrintOptions): Promise<string> => {
-  const ending = { timeout: answerMs, killSignal: 'SIGKILL', ...(signal === undefined ? {} : { signal }) } as const
+  const ending = { timeout: answerMs, killSignal: 'SIGKILL', ...defined({ signal }) } as const
   return new Promise((resolve) => {
     const child = execFile(program, args, { ...where, ...ending }, (_error, stdout) => resolve(stdout))
     // If the program exits without reading, the error of the pipe must not end the engine.
@@ -42,7 +43,7 @@ export const askVersion = async (program: string, { path, env: own, signal }: Ve
   const answer = await printedBy(program, ['--version'], {
     cwd: home,
     env,
-    ...(signal === undefined ? {} : { signal }),
+    ...defined({ signal }),
   })
   // Files that cannot be removed only waste space.
   await rm(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }).catch(() => undefined)

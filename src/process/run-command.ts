@@ -7,6 +7,7 @@ import type { LaunchSpec, LaunchState, Shim, OutputStream } from './shim-protoco
 import { openGate, requestStop, startShim, touchKeepAlive, waitForExit } from './shim-client.ts'
 import { sweep } from './sweep.ts'
 import { readSegments } from './tail.ts'
+import { defined } from '../domain/defined.ts'
 
 export interface CommandRequest {
   argv: string[]
@@ -105,7 +106,7 @@ const outcomeOf = (state: LaunchState, durationMs: number) => {
     exitCode: code,
     signal,
     timedOut: cause === 'limit',
-    ...(spawnError === undefined ? {} : { spawnError }),
+    ...defined({ spawnError }),
     durationMs: measured,
   }
 }

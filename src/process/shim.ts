@@ -22,6 +22,7 @@ import { hasAccess, filesOfProgram, isProgramFolder, withMark } from './program.
 import { watchKeepAlive, type KeepAliveWatch } from './keep-alive.ts'
 import { secretValues } from './redact.ts'
 import { endTree } from './end-tree.ts'
+import { defined } from '../domain/defined.ts'
 
 const gatePollMs = 10
 const exitRetries = 60
@@ -220,7 +221,7 @@ const superviseProgram = async (ordered: Ordered, pulse: KeepAliveWatch, stop: S
   await outputs.drain()
   return {
     ...(ending() ?? endingNow(begun, null, null)),
-    ...(cause === undefined ? {} : { cause }),
+    ...defined({ cause }),
     forced,
     ...(survivors === 0 ? {} : { survivors }),
     startedAt,

@@ -8,6 +8,7 @@ import type { Evidence, ObservedStall } from './evidence.ts'
 import { signatureOf } from './signature.ts'
 import type { NoProgress } from './stall.ts'
 import type { Diagnosis, Finding } from './types.ts'
+import { defined } from '../domain/defined.ts'
 
 type Row = Omit<LabelMeaning<NoProgress>, 'label'>
 
@@ -28,10 +29,9 @@ const diagnoseStall = ({ kind, text, tree, ...seen }: ObservedStall): Finding =>
     label: kind,
     evidence: text,
     facts: {
-      ...(call === undefined ? {} : { call }),
+      ...defined({ call }),
       tree,
-      ...(changed === undefined ? {} : { changed }),
-      ...(started === undefined ? {} : { started }),
+      ...defined({ changed, started }),
     },
   }
 }

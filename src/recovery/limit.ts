@@ -7,6 +7,7 @@ import type { Category, LabelMeaning } from './diagnosis/labels.ts'
 import type { ReportedFailure } from './evidence.ts'
 import { lastOwnLines, providerMessageIn } from './provider-message.ts'
 import { clampReset, resetIn } from './reset-time.ts'
+import { defined } from '../domain/defined.ts'
 
 /** What a person can do when the task is too long for its model, also in a fresh session. */
 export const overflowAdvice = 'split the task, attach less to it, or give it a model with a larger context'
@@ -282,5 +283,5 @@ export const limitOf = (failure: ReportedFailure): ProviderLimit | undefined => 
   if (found === undefined) return undefined
   const { rule, line } = found
   const reset = resetOf(found, failure)
-  return { kind: rule.kind, rule, evidence: line, ...(reset === undefined ? {} : { reset }) }
+  return { kind: rule.kind, rule, evidence: line, ...defined({ reset }) }
 }

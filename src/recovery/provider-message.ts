@@ -4,6 +4,7 @@
  * exceptions. Text further inside, in quotes or indented comes from elsewhere: a tool, a test or the model.
  */
 import { stripColours } from './diagnosis/output-lines.ts'
+import { defined } from '../domain/defined.ts'
 
 /** The parts of one line. */
 export interface ProviderMessage {
@@ -90,7 +91,7 @@ export const providerMessageIn = (line: string): ProviderMessage | undefined => 
   return {
     texts: [...stages, ...[...(said ?? '').matchAll(messageField)].flatMap(([, a, b]) => stagesOf(a ?? b ?? ''))],
     codes: [...(said ?? '').matchAll(codeField)].map(([, code]) => code ?? ''),
-    ...(httpStatus === undefined ? {} : { httpStatus }),
+    ...defined({ httpStatus }),
   }
 }
 

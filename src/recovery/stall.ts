@@ -3,6 +3,7 @@
  * and its whole process tree uses no CPU time: a busy tree is working, however silent it is. Pure: the runtime takes the
  * samples.
  */
+import { defined } from '../domain/defined.ts'
 
 /** The kinds of stall, which are also the causes for which an agent is stopped. */
 export const stallKinds = ['waiting_for_person', 'stuck_after_tool_result', 'hanging_tool', 'silence'] as const
@@ -150,7 +151,7 @@ export const observeSilence = (before: Silence, seen: ActivitySample, limits: St
   const probe = !before.probed && quietMs >= limits.probeMs
   return {
     silence: { quietMs, probed: before.probed || probe },
-    ...(stall === undefined ? {} : { stall }),
+    ...defined({ stall }),
     ...(probe && stall === undefined ? { probe: true } : {}),
   }
 }

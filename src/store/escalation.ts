@@ -4,6 +4,7 @@ import { transitionOf } from '../domain/flow.ts'
 import { fromRow, json, firstRow, mustSucceed, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 import { notifyOfAnswer, notifyOfQuestion } from './notification.ts'
+import { defined } from '../domain/defined.ts'
 
 const read = (row: object): Escalation => fromRow<Escalation>(row)
 
@@ -111,7 +112,7 @@ export const answerEscalation = async (
     goalId: escalation.goalId,
     taskId: escalation.taskId,
     runId: escalation.runId,
-    payload: { escalation: escalation.id, answer: trigger, ...(reply === undefined ? {} : { reply }) },
+    payload: { escalation: escalation.id, answer: trigger, ...defined({ reply }) },
   })
   await notifyOfAnswer(tx, escalation, trigger)
   return { ok: true, value: read(row) }

@@ -2,6 +2,7 @@
 import type { GoalState } from '../domain/goal.ts'
 import { firstRow, fromRow, sql, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
+import { defined } from '../domain/defined.ts'
 
 export interface ForgeLink {
   goalId: string
@@ -112,7 +113,7 @@ export const linkIssue = async (
   await appendEvent(tx, {
     type: 'goal.issue_taken',
     goalId,
-    payload: { issue: id, url, ...(label === undefined ? {} : { label }) },
+    payload: { issue: id, url, ...defined({ label }) },
   })
   return true
 }

@@ -17,6 +17,7 @@ import { gitOnObjects } from './object-cache.ts'
 import { alternatePath, inShadow, overFiles } from './shadow.ts'
 import type { Shadow } from './shadow.ts'
 import { readSubmodules, type SubmoduleRecord } from './submodule-record.ts'
+import { defined } from '../domain/defined.ts'
 
 export interface CaptureRequest {
   /** Commit or tree. */
@@ -249,7 +250,7 @@ export const captureTree = async (shadow: Shadow, request: CaptureRequest): Prom
     throw new AppError('DIRECTORY_MISSING', `The workspace ${workTree} no longer exists or is not a folder`)
   const at: GitOptions = {
     ...overFiles(shadow, workTree, indexFile),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...defined({ timeoutMs }),
   }
   await resetIndex(at, base)
   const found = await inspectFiles(at, exclude)

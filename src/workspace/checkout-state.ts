@@ -11,6 +11,7 @@ import { messageOf } from '../errors.ts'
 import { fieldsOf, git, gitInCheckout } from './git.ts'
 import { inRepository } from './refs.ts'
 import type { Repository } from './repository-types.ts'
+import { defined } from '../domain/defined.ts'
 
 /** One name and the digest of its content per part. Untracked files are not part of it: an owner's tools write many. */
 export interface CheckoutState {
@@ -121,8 +122,7 @@ export const readCheckout = async (repository: Repository): Promise<CheckoutStat
     notes: {
       ...status.value.notes,
       ...(status.note === undefined ? {} : { index: status.note, file: status.note }),
-      ...(config.note === undefined ? {} : { config: config.note }),
-      ...(hook.note === undefined ? {} : { hook: hook.note }),
+      ...defined({ config: config.note, hook: hook.note }),
     },
   }
 }

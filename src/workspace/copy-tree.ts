@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { removeFolder } from './remove-folder.ts'
+import { defined } from '../domain/defined.ts'
 
 /** Copying mostly creates small files, which keeps one processor busy per process, so several processes copy in parallel. */
 const mostWorkers = 4
@@ -49,7 +50,7 @@ const runCp = async ({ from, into }: Part, signal: AbortSignal | undefined): Pro
     stdin: 'ignore',
     stdout: 'ignore',
     stderr: 'ignore',
-    ...(signal === undefined ? {} : { cancelSignal: signal }),
+    ...defined({ cancelSignal: signal }),
   })
   signal?.throwIfAborted()
   return !failed

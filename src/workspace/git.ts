@@ -9,6 +9,7 @@ import { AppError, messageOf } from '../errors.ts'
 import { endWithGroup } from './end-group.ts'
 import { startGit } from './git-starter.ts'
 import type { GitCommand, GitExit } from './run-git.ts'
+import { defined } from '../domain/defined.ts'
 
 export interface GitOptions {
   cwd: string
@@ -123,8 +124,7 @@ const configVariables = (config: [string, string][]): Record<string, string> => 
 
 const placeVariables = (options: GitOptions): Record<string, string> => ({
   ...(options.gitDir === undefined ? { GIT_CEILING_DIRECTORIES: parentOf(options.cwd) } : { GIT_DIR: options.gitDir }),
-  ...(options.workTree === undefined ? {} : { GIT_WORK_TREE: options.workTree }),
-  ...(options.indexFile === undefined ? {} : { GIT_INDEX_FILE: options.indexFile }),
+  ...defined({ GIT_WORK_TREE: options.workTree, GIT_INDEX_FILE: options.indexFile }),
 })
 
 const parentOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf('/'), 1))
@@ -153,13 +153,11 @@ const runForeign = async ({ timeoutMs, ...command }: GitCommand, signal: AbortSi
   const running = execa('git', args, {
     ...{ cwd, env, extendEnv, input, maxBuffer: foreignBounds, detached: true, timeout: timeoutMs, reject: false },
     ...{ stripFinalNewline: false },
-    ...(encoding === undefined ? {} : { encoding }),
-    ...(signal === undefined ? {} : { cancelSignal: signal }),
+    ...defined({ encoding, cancelSignal: signal }),
   })
   const { exitCode, signal: endedBy, cause, ...ended } = await endWithGroup(running, timeoutMs)
   return {
-    ...(exitCode === undefined ? {} : { exitCode }),
-    ...(endedBy === undefined ? {} : { signal: endedBy }),
+    ...defined({ exitCode, signal: endedBy }),
     ...(cause === undefined ? {} : { reason: messageOf(cause) }),
     ...{ timedOut: ended.timedOut, isCanceled: ended.isCanceled, isMaxBuffer: ended.isMaxBuffer },
     ...{ stdout: ended.stdout ?? '', stderr: ended.stderr ?? '' },
@@ -172,7 +170,7 @@ export const git = async (args: string[], options: GitOptions): Promise<GitResul
   const command: GitCommand = {
     ...{ args, cwd: resolve(options.cwd), env: environmentOf(options), extendEnv: options.environment === undefined },
     ...{ input, timeoutMs, maxBuffer: ownBounds },
-    ...(encoding === undefined ? {} : { encoding }),
+    ...defined({ encoding }),
   }
   const result = await (options.foreign === true ? runForeign(command, signal) : startGit(command, signal))
   if (result.exitCode !== undefined && !result.isMaxBuffer && (options.okCodes ?? [0]).includes(result.exitCode)) {

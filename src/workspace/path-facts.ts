@@ -3,6 +3,7 @@ import { lstatSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Repository } from './repository-types.ts'
 import { fieldsOf, git, type GitOptions } from './git.ts'
+import { defined } from '../domain/defined.ts'
 
 interface OwnersPath {
   /** git's mode; `000000` = neither the last commit nor the checkout has it. */
@@ -46,7 +47,7 @@ export const pathFactsOf = async (repository: Repository, path: string): Promise
   if (mode !== undefined && mode !== '040000')
     return { mode: onDisk === absent ? mode : mode === '160000' ? mode : onDisk, tracked: true, ...link }
   const ignoredBy = await ignoreRule(at, path)
-  return { mode: onDisk, tracked: false, ...link, ...(ignoredBy === undefined ? {} : { ignoredBy }) }
+  return { mode: onDisk, tracked: false, ...link, ...defined({ ignoredBy }) }
 }
 
 /** The files of the owner's last commit, and a reader of their texts. Both are empty where there is no commit. */

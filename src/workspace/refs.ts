@@ -5,6 +5,7 @@ import { AppError } from '../errors.ts'
 import type { Repository } from './repository-types.ts'
 import { fieldsOf, git, gitLine, refName } from './git.ts'
 import type { GitOptions } from './git.ts'
+import { defined } from '../domain/defined.ts'
 
 /** Maps ref names to object names, and `HEAD` to `ref: <name>` or an object name. Empty for a plain folder. */
 export type Refs = Record<string, string>
@@ -18,7 +19,7 @@ export interface RefChange {
 export const inRepository = ({ root, filters }: Repository): GitOptions => ({
   cwd: root,
   owner: 'user',
-  ...(filters === undefined ? {} : { filters }),
+  ...defined({ filters }),
 })
 
 /** All refs and HEAD, or only the refs below a prefix. */

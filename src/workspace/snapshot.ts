@@ -19,6 +19,7 @@ import type { Shadow } from './shadow.ts'
 import { commonDirOf } from './repository.ts'
 import { readSubmodules } from './submodule-record.ts'
 import { removeFolder } from './remove-folder.ts'
+import { defined } from '../domain/defined.ts'
 
 export interface SnapshotRequest {
   runId: string
@@ -211,7 +212,7 @@ export const restoreSnapshot = async (
   const made = await makeEmpty(into)
   try {
     return await withIndex(shadow, async (indexFile) => {
-      const at = { ...overRawFiles(shadow, into, indexFile), ...(signal === undefined ? {} : { signal }) }
+      const at = { ...overRawFiles(shadow, into, indexFile), ...defined({ signal }) }
       await git(['read-tree', '-u', '--reset', commit], at)
       return { files: (await changesBetween(shadow, await emptyTree(shadow), commit)).length }
     })

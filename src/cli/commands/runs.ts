@@ -9,6 +9,7 @@ import { printLine, printJson, type Io } from '../io.ts'
 import { leftAtWork, safe } from '../render.ts'
 import { durationText, whenText } from '../times.ts'
 import { cutToWidth } from '../width.ts'
+import { defined } from '../../domain/defined.ts'
 
 interface RunsOptions extends JsonOption {
   task?: string
@@ -39,8 +40,7 @@ const runs = async (io: Io, options: RunsOptions): Promise<number> => {
   const { readOnly } = await import('../engine/read-only.ts')
   const { task, state } = options
   const filter = new URLSearchParams({
-    ...(task === undefined ? {} : { task }),
-    ...(state === undefined ? {} : { state }),
+    ...defined({ task, state }),
   })
   const { found, isEngineGone } = await readOnly(io, async ({ client, isEngineGone }) => ({
     ...{ found: await client.all<Run>(`/runs?${filter.toString()}`), isEngineGone },

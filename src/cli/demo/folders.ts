@@ -11,6 +11,7 @@ import { applyEdit } from '../../../sim/agents/scripted-work.ts'
 import { AppError, messageOf } from '../../errors.ts'
 import type { Io } from '../io.ts'
 import { chaptersFor, checkCommand, folderFiles, repositoryFiles, type Chapter } from './story.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** Environment variable that marks every process of the demo with the demo's folder, so that all can be found at the end. */
 export const markName = 'DEMO_FOLDER'
@@ -93,7 +94,7 @@ const writeTasks = (scene: DemoFolders, place: Chapter['place'], goal: string, a
       instructions: chapter.instructions,
       harness: harnessName(chapter),
       priority: chapter.priority,
-      ...(chapter.commands === undefined ? {} : { commands: chapter.commands }),
+      ...defined({ commands: chapter.commands }),
     }))
   writeFileSync(scene.taskFile(place), `${JSON.stringify({ version: 1, goal, allowedDirs, tasks }, null, 2)}\n`)
 }

@@ -6,6 +6,7 @@ import { connect, findEngine, type Say } from './connect.ts'
 import { homeOf, requireStore } from './home.ts'
 import { refuseRuns } from '../person-here.ts'
 import { readOnly } from './read-only.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** The resource that a change is about: `/goals/g-1` of `/goals/g-1/land`. */
 const subjectOf = (path: string): string | undefined => /^\/(?:goals|tasks|runs)\/[^/?]+/.exec(path)?.[0]
@@ -14,7 +15,7 @@ const subjectOf = (path: string): string | undefined => /^\/(?:goals|tasks|runs)
 const startingForChanges = (io: Io, say: Say | undefined): Client => {
   let started: Promise<Client> | undefined
   const start = (): Promise<Client> =>
-    (started ??= connect(io, { start: true, ...(say === undefined ? {} : { say }) }).then(({ client }) => client))
+    (started ??= connect(io, { start: true, ...defined({ say }) }).then(({ client }) => client))
   const read = async <T>(work: (client: Client) => Promise<T>): Promise<T> => {
     if (started !== undefined) return work(await started)
     try {

@@ -12,6 +12,7 @@ import { shownAtMost } from '../fold-status.ts'
 import { createPaint, statusLines } from '../render.ts'
 import { checkFolder, goalRequestOf } from '../run/request.ts'
 import { hints, toolSchema, type McpTool } from './tool.ts'
+import { defined } from '../../domain/defined.ts'
 
 const longestAnswer = 20_000
 
@@ -58,13 +59,12 @@ const addTask = async (io: Io, given: unknown): Promise<string> => {
   const { task, checks, paths, harness } = checked(taskInput, given)
   const plain = goalFromSentence(task)
   const change = {
-    ...(checks === undefined ? {} : { commands: checks }),
-    ...(paths === undefined ? {} : { allowedPaths: paths }),
+    ...defined({ commands: checks, allowedPaths: paths }),
   }
   const input = { ...plain, tasks: plain.tasks.map((one) => ({ ...one, ...change })) }
   const home = await homeOf(io)
   const config = loadConfig({ root: home.repository.root, environment: io.environment })
-  const options = { allowDir: [], ...(harness === undefined ? {} : { harness }) }
+  const options = { allowDir: [], ...defined({ harness }) }
   const request = goalRequestOf(io, { home, input, options, config })
   checkFolder(home, request.options)
   const { client } = await connect(io, { start: true })

@@ -12,6 +12,7 @@ import { safe } from '../render.ts'
 import { visibleText } from '../../visible-text.ts'
 import type { Live } from '../live/live.ts'
 import { followToEnd, interrupted } from './end.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** The parts of a patch about these files. */
 const hunksOf = (patch: string, files: readonly string[]): string =>
@@ -64,10 +65,7 @@ export const landGoalCommand = async (live: Live, id: string, options: LandOptio
   if (options.json !== true) await showExpectations(live, client, await client.get<GoalView>(`/goals/${id}`))
   const { done, into } = options
   // An engine that is older than this command knows no order.
-  const order =
-    done === undefined && into === undefined
-      ? undefined
-      : { ...(done === undefined ? {} : { done }), ...(into === undefined ? {} : { into }) }
+  const order = done === undefined && into === undefined ? undefined : { ...defined({ done, into }) }
   const goal = await client.post<Goal>(`/goals/${id}/land`, order)
   if (goal.landing.part === true && goal.state !== 'ready')
     return followPart(live, client, { id, after: events.last, json: options.json ?? false })

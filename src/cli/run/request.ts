@@ -18,6 +18,7 @@ import type { JsonOption } from '../command-options.ts'
 import type { Home } from '../engine/home.ts'
 import { printLine, type Io } from '../io.ts'
 import { safe } from '../render.ts'
+import { defined } from '../../domain/defined.ts'
 
 export interface RunOptions extends JsonOption {
   merge?: boolean
@@ -114,7 +115,7 @@ const planOf = ({ input, options, config }: Given, repoMode: 'local' | 'direct' 
   const plan = plannedAs(config.planner.mode, input, {
     repoMode,
     strategy,
-    ...(asked === undefined ? {} : { plan: asked }),
+    ...defined({ plan: asked }),
   })
   return plan === undefined ? {} : { plan }
 }
@@ -132,12 +133,10 @@ export const goalRequestOf = (io: Io, given: Given) => {
       harness: options.harness ?? null,
       ...(options.loop === true ? { strategy: 'loop' as const } : {}),
       ...planOf(given, repoMode),
-      ...(options.judge === undefined ? {} : { judge: options.judge }),
+      ...defined({ judge: options.judge }),
       ...(options.issue === undefined ? {} : { issue: { id: options.issue.id, url: options.issue.url } }),
       limits: {
-        ...(options.maxSeconds === undefined ? {} : { runSeconds: options.maxSeconds }),
-        ...(options.maxTokens === undefined ? {} : { goalTokens: options.maxTokens }),
-        ...(options.maxCost === undefined ? {} : { goalCostUsd: options.maxCost }),
+        ...defined({ runSeconds: options.maxSeconds, goalTokens: options.maxTokens, goalCostUsd: options.maxCost }),
       },
     },
   }

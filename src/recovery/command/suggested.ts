@@ -7,6 +7,7 @@ import { programName, readCommand } from '../diagnosis/argv.ts'
 import { planCommand, programOf, type CommandStep } from './command-plan.ts'
 import { commandText, namesCheck } from './replacement.ts'
 import { makeTargetsIn, packageScriptIn } from './package-script.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** What the base commit must contain; paths are relative to its top. */
 export type RequiredInBase =
@@ -61,7 +62,7 @@ const ofTarget = (step: CommandStep): Read | undefined => {
   if (other !== undefined) return notACheck(other)
   const folder = pathOf(step.cwd, make.directory ?? '.')
   if (folder === undefined) return 'its makefile is outside of the repository'
-  return [{ kind: 'target', folder, targets: make.targets, ...(make.file === undefined ? {} : { file: make.file }) }]
+  return [{ kind: 'target', folder, targets: make.targets, ...defined({ file: make.file }) }]
 }
 
 /** An interpreter must run a file of the repository, not code on the command line. */

@@ -14,6 +14,7 @@ import { builtFirst, reordered } from '../command/order.ts'
 import { classify, type Classification } from './classify.ts'
 import { explained, withFeedback, type CheckDiagnosis } from './finish-check.ts'
 import { cannotRun, compared, statusText, failureText, tellingLine } from './check-text.ts'
+import { defined } from '../../domain/defined.ts'
 
 const verification = { rung: 4 } as const
 
@@ -244,7 +245,7 @@ const unbuilt = (
   evidence: `${failureText(check, evidence)}; it runs after ${build}`,
   facts: {
     ...{ ...factsOf(check), build, order: builtFirst(check.plan ?? [], check.command, build) },
-    ...(install === undefined ? {} : { install }),
+    ...defined({ install }),
   },
 })
 

@@ -15,6 +15,7 @@ import { isRunnerEcho, readTestReport, type TestReport } from './runner.ts'
 import { labelOfSignal, labelOfStatus } from './exit-status.ts'
 import { commandInLog, exitInLog, missedCoverage, reportsProblem, withoutPasses } from './log-facts.ts'
 import { isFooter, isQuoted, isWarning, outputLines, type OutputLine } from './output-lines.ts'
+import { defined } from '../../domain/defined.ts'
 
 export interface CommandFailure {
   /** Empty = unknown; then the commands are taken from the log. */
@@ -131,7 +132,7 @@ const apply = (rule: Rule, line: OutputLine, context: FailureContext): Verdict |
     evidence: line.text.trim(),
     specificity: rule.specificity,
     ...(refined.action === undefined ? {} : { action: refined.action as RecoveryKind }),
-    ...(refined.infra === undefined ? {} : { infra: refined.infra }),
+    ...defined({ infra: refined.infra }),
     ...(rule.code === undefined || refined.label !== rule.label ? {} : { code: rule.code }),
   }
 }
@@ -318,6 +319,6 @@ export const classify = (failure: CommandFailure, options: Options = {}): Classi
       cause: evidence,
     }),
     ruleId: verdict.ruleId,
-    ...(verdict.calm === undefined ? {} : { noFailure: verdict.calm }),
+    ...defined({ noFailure: verdict.calm }),
   }
 }

@@ -7,6 +7,7 @@ import { failuresText } from '../../domain/preexisting-failures.ts'
 import { leftRunningLabel, leftRunningText } from '../left-running.ts'
 import { visibleText } from '../../visible-text.ts'
 import type { LabelMeaning } from './labels.ts'
+import { defined } from '../../domain/defined.ts'
 
 interface Violation {
   path: string
@@ -202,7 +203,7 @@ const kinds = {
         : `on top of what was merged in the meantime, a check fails: ${failed}`,
     facts: ({ conflicts, onto, failed, autoFix = false, solvesConflict = false }: Unmergeable) => ({
       ...{ conflicts, onto, autoFix, solvesConflict },
-      ...(failed === undefined ? {} : { failed }),
+      ...defined({ failed }),
     }),
   }),
   /** `paths`: files of the work in which conflict markers are left. */
@@ -222,7 +223,7 @@ const kinds = {
     words: ({ by, text }: Objected) => `${by} objects: ${text}`,
     facts: ({ again, mayCorrect, key, otherHarness }) => ({
       ...{ again, mayCorrect, key },
-      ...(otherHarness === undefined ? {} : { otherHarness }),
+      ...defined({ otherHarness }),
     }),
   }),
   /** The git remote does not respond. */

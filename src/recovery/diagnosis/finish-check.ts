@@ -7,6 +7,7 @@ import { isCannotRun } from './check-text.ts'
 import { labels } from './labels.ts'
 import { outputLines } from './output-lines.ts'
 import { testCauseOf } from './test-cause.ts'
+import { defined } from '../../domain/defined.ts'
 
 // A failed check that the work made neither better nor worse.
 
@@ -65,7 +66,7 @@ export const explained = (check: ObservedCheck, found: Finding): Finding => {
   // The runner's own report is more reliable than any other line that looks like a cause.
   const reported = tests.length === 0 ? undefined : testCauseOf(lines)
   const cause = reported ?? causeIn([check.stdout, check.stderr].join('\n'), tests)
-  const failure = { tests, ...(cause === undefined ? {} : { cause }) }
+  const failure = { tests, ...defined({ cause }) }
   const more = {
     ...(tests.length === 0 && cause === undefined ? {} : { failure }),
     ...(check.baseline?.state === 'fails' ? { redOnBase: true } : {}),

@@ -9,6 +9,7 @@ import type { Evidence, ObservedDenial } from '../evidence.ts'
 import { limitOf, type ProviderLimit } from '../limit.ts'
 import type { Finding, FolderFacts, RefusedCall, ScopeFacts } from '../types.ts'
 import { directoryFacts } from './directory.ts'
+import { defined } from '../../domain/defined.ts'
 
 type RuleLabel =
   | 'GIT_TRUST_ERROR'
@@ -164,16 +165,15 @@ export const refusalIn = (launch: Pick<Launch, 'harness' | 'failure' | 'opened'>
 
 const refusedCall = ({ tool, target }: ObservedDenial): RefusedCall => ({
   tool,
-  ...(target === undefined ? {} : { target }),
+  ...defined({ target }),
 })
 
 const scopeFacts = ({ directory, allowedBy }: ObservedDenial): ScopeFacts => ({
-  ...(directory === undefined ? {} : { directory }),
-  ...(allowedBy === undefined ? {} : { allowedBy }),
+  ...defined({ directory, allowedBy }),
 })
 
 const folderFacts = ({ directory, unusable }: ObservedDenial): FolderFacts => ({
-  ...(directory === undefined ? {} : { directory }),
+  ...defined({ directory }),
   ...(unusable === undefined ? {} : directoryFacts(unusable)),
 })
 
@@ -204,7 +204,7 @@ const limited = ({ rule, evidence, reset }: ProviderLimit, { next, renewedLogin 
   const row = { ...meaning, evidence }
   switch (label) {
     case 'llm_quota':
-      return { ...row, label, facts: { ...reset, ...(next === undefined ? {} : { nextHarness: next }) } }
+      return { ...row, label, facts: { ...reset, ...defined({ nextHarness: next }) } }
     case 'auth_failure':
       return { ...row, label, facts: renewedLogin === undefined ? {} : { renewedLogin } }
     case 'model_missing':
@@ -266,7 +266,7 @@ const denied = (harness: string, denial: ObservedDenial): Finding => {
       return {
         ...row,
         label: 'TOOL_DENIED',
-        facts: { refused: refusedCall(denial), ...(toolRules === undefined ? {} : { toolRules }) },
+        facts: { refused: refusedCall(denial), ...defined({ toolRules }) },
       }
     case 'filesystem':
       return { ...row, label: 'FS_PERM_ERROR', facts: folderFacts(denial) }

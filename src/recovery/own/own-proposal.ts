@@ -3,6 +3,7 @@ import { defaultTimeoutSeconds } from '../proposal/command-text.ts'
 import type { Proposal } from '../proposal/proposal.ts'
 import { ownId } from './own-playbook.ts'
 import type { OwnCommand } from './own-step.ts'
+import { defined } from '../../domain/defined.ts'
 
 export const ownProposal = ({ name, playbook, action, line }: OwnCommand, check: string, now: Date): Proposal => ({
   version: 1,
@@ -16,7 +17,7 @@ export const ownProposal = ({ name, playbook, action, line }: OwnCommand, check:
   },
   recovery: {
     command: action.command,
-    ...(action.workingDir === undefined ? {} : { working_dir: action.workingDir }),
+    ...defined({ working_dir: action.workingDir }),
     timeout_seconds: action.timeoutSeconds ?? defaultTimeoutSeconds,
     expected_outcome: `\`${check.slice(0, 200)}\` passes`,
     confidence: 'high',

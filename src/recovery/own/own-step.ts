@@ -8,6 +8,7 @@ import type { Action, PastRecovery, Playbook, PostCondition } from '../playbook.
 import type { AnyFacts, Diagnosis } from '../types.ts'
 import { matchesOf, subjectOf, type OwnMatch } from './match-own.ts'
 import { budgetOf, ownId, type OwnPlaybook, type OwnQuestion, type OwnSettings } from './own-playbook.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** A command that the owner's playbook proposes; the lists of the owner and a person decide about it as about any other. */
 export interface OwnCommand extends OwnMatch {
@@ -148,8 +149,7 @@ export const ownTurn = ({ evidence, diagnosis, history, policy, task }: Given): 
   let proposes: OwnCommand | undefined
   const turn = (found: Diagnosis, step?: LadderStep): OwnTurn => ({
     diagnosis: found,
-    ...(step === undefined ? {} : { step }),
-    ...(proposes === undefined ? {} : { proposes }),
+    ...defined({ step, proposes }),
   })
   for (const match of matches) {
     const { action, then } = match.playbook

@@ -1,5 +1,6 @@
 /** Rung 7: finished work conflicts with what was merged in the meantime, after a rebase has not helped. */
 import { playbook, type Playbook } from '../playbook.ts'
+import { defined } from '../../domain/defined.ts'
 
 const example = { conflicts: ['<path>'], onto: '<commit>', autoFix: true, solvesConflict: false }
 
@@ -21,7 +22,7 @@ const conflictAutoFix = playbook({
     'conflicts' in facts && facts.autoFix
       ? {
           ...{ type: 'solve_conflict', name: 'AUTO_FIX_CONFLICT', onto: facts.onto, conflicts: facts.conflicts },
-          ...(facts.failed === undefined ? {} : { failed: facts.failed }),
+          ...defined({ failed: facts.failed }),
           because: evidence,
         }
       : undefined,

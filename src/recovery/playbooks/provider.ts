@@ -5,6 +5,7 @@
 import { backoff, jitterFraction } from '../../domain/backoff.ts'
 import type { LimitFacts } from '../types.ts'
 import { playbook, type Action, type Playbook, type RetryPolicy } from '../playbook.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** The delay after a transient failure, in milliseconds. The jitter spreads tasks that failed at the same moment. */
 export const transientDelayMs = (retry: RetryPolicy, attempts: number, taskId: string): number =>
@@ -115,7 +116,7 @@ const harnessFailover = playbook({
     const { delayMs, until } = wait
     return {
       ...{ type: 'switch_harness', name: 'SWITCH_HARNESS', harness: nextHarness, delayMs },
-      ...(until === undefined ? {} : { until }),
+      ...defined({ until }),
     }
   },
   postCondition: () => ({ type: 'provider_answers' }),

@@ -1,6 +1,7 @@
 /** Rung 4: a verification command cannot be run as written. A real test failure is never dropped, so it has no playbook here. */
 import { failuresText } from '../../domain/preexisting-failures.ts'
 import { playbook, type Playbook, type PlaybookFor } from '../playbook.ts'
+import { defined } from '../../domain/defined.ts'
 
 const exampleCheck = { command: '<command>', remaining: 1 }
 
@@ -38,8 +39,7 @@ export const sequenceReorder = playbook({
       ? undefined
       : {
           ...{ type: 'reorder', name: 'REORDER_COMMANDS', command, order },
-          ...(build === undefined ? {} : { build }),
-          ...(install === undefined ? {} : { install }),
+          ...defined({ build, install }),
         },
   postCondition: (action) => ({ type: 'check_runs', command: action.type === 'reorder' ? action.command : '' }),
   budget: 3,

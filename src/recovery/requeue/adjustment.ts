@@ -7,16 +7,17 @@ import { reorderedBy } from '../command/order.ts'
 import type { LadderSettings } from '../ladder.ts'
 import { actionKeyOf, type Action, type PastRecovery } from '../playbook.ts'
 import type { AnyFacts, Diagnosis } from '../types.ts'
+import { defined } from '../../domain/defined.ts'
 
 const adjustmentOf = (action: Action): CheckAdjustment | undefined => {
   if (action.type === 'drop_command') {
     const { type, command, rest } = action
-    return { type, command, ...(rest === undefined ? {} : { rest }) }
+    return { type, command, ...defined({ rest }) }
   }
   if (action.type === 'replace_command') return { type: action.type, command: action.command, by: action.by }
   if (action.type !== 'reorder') return undefined
   const { type, command, order, build } = action
-  return { type, command, order, ...(build === undefined ? {} : { build }) }
+  return { type, command, order, ...defined({ build }) }
 }
 
 /** The first correction of the checks whose evidence the diagnosis has and that has not failed before. */

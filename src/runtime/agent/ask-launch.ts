@@ -12,6 +12,7 @@ import { passedVariables, stopSignal } from '../core/run-context.ts'
 import type { AskContext } from './ask-context.ts'
 import { keepAlive } from './follow-launch.ts'
 import { watchTurn } from './turn-watch.ts'
+import { defined } from '../../domain/defined.ts'
 
 const graceMs = 5_000
 const lineMaxBytes = 1024 * 1024
@@ -79,9 +80,7 @@ const lineOf = async (open: OpenQuestion, { number, prompt }: QuestionLaunch): P
   return driver.question({
     toolServers,
     ...{ can: abilities.capabilities, prompt, promptFile, workspace: view, runDir, extraArgs: harness.args ?? [] },
-    ...(model === undefined ? {} : { model }),
-    ...(harness.command === undefined ? {} : { program: harness.command }),
-    ...(harness.promptMode === undefined ? {} : { promptMode: harness.promptMode }),
+    ...defined({ model, program: harness.command, promptMode: harness.promptMode }),
   })
 }
 
@@ -196,7 +195,7 @@ const endOf = async (open: OpenQuestion, dir: string, shim: Shim, heard: Heard):
     return { kind: 'concluded', conclusion: { ok: false, fatal: true, error }, endedAt, ...known }
   }
   const { code, signal, cause } = exit
-  const conclusion = conclusionOf(open, heard, { code, signal, ...(cause === undefined ? {} : { stopCause: cause }) })
+  const conclusion = conclusionOf(open, heard, { code, signal, ...defined({ stopCause: cause }) })
   return { kind: 'concluded', conclusion, endedAt, ...known }
 }
 

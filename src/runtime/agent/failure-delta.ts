@@ -11,6 +11,7 @@ import { recentFailures, recentlyPassed, type MachineFailure, type PassedChecks 
 import type { Context } from '../core/context.ts'
 import type { ActionOf } from '../core/recovery-record.ts'
 import { actionText } from '../../domain/action-text.ts'
+import { defined } from '../../domain/defined.ts'
 
 const lifeMs = 24 * 3_600_000
 const mostSignatures = 12
@@ -102,7 +103,7 @@ const weigh = (failures: readonly MachineFailure[], passed: readonly PassedCheck
     },
     addedKeys: keysOfFailure(label, command),
     ...(command === null ? {} : { command }),
-    ...(cure === undefined ? {} : { curedBy: cure }),
+    ...defined({ curedBy: cure }),
   }
   const times = [at, ...failures.map(({ decidedAt }) => decidedAt), ...since.map(({ endedAt }) => endedAt)]
   return [{ entry, changedAt: Math.max(...times.map(Number)) }]

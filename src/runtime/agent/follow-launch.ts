@@ -14,6 +14,7 @@ import { stopSignal, isReleased, workTreeOf, type RunContext } from '../core/run
 import { withRefusedPaths } from './denials.ts'
 import { watchStalls } from './stall-watch.ts'
 import { watchTurn } from './turn-watch.ts'
+import { defined } from '../../domain/defined.ts'
 
 export type LaunchResult =
   | { kind: 'ended'; reading: Transcript; settled: Conclusion; exit: LaunchExit; spend: Spend; overrun?: Overrun }
@@ -62,7 +63,7 @@ const concludeTurn = (runContext: RunContext, reading: Transcript, exit: LaunchE
   return runContext.driver.conclude(reading, {
     code: exit.code,
     signal: exit.signal,
-    ...(exit.cause === undefined ? {} : { stopCause: exit.cause }),
+    ...defined({ stopCause: exit.cause }),
   })
 }
 

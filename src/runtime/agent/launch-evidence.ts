@@ -2,6 +2,7 @@
 import type { Transcript, ReportedError } from '../../harness/driver.ts'
 import { isCorrectable, refusalIn, type LaunchRefusal } from '../../recovery/diagnosis/launch-failure.ts'
 import type { Evidence, ObservedDenial, ObservedStall } from '../../recovery/evidence.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** The time zone of the reset times that a CLI on this host prints. A `TZ` that is not the name of a zone is ignored. */
 const timeZoneOf = (environment: Record<string, string | undefined>): string => {
@@ -50,7 +51,6 @@ export const failureEvidence = ({
   const failed = { harness, failure, ...openedIn(reading) }
   return {
     ...{ kind: 'launch', ...failed, denials, refused: observeRefusal(refusalIn(failed)) },
-    ...(next === undefined ? {} : { next }),
-    ...(renewedLogin === undefined ? {} : { renewedLogin }),
+    ...defined({ next, renewedLogin }),
   }
 }

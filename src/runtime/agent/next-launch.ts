@@ -1,6 +1,7 @@
 /** The settings of a relaunch. Corrections accumulate: without the earlier ones the agent would be refused the same again. */
 import type { LaunchCorrections } from '../../domain/run.ts'
 import type { Action } from '../../recovery/playbook.ts'
+import { defined } from '../../domain/defined.ts'
 
 export type Relaunch = Extract<Action, { type: 'relaunch' }>
 
@@ -23,5 +24,5 @@ export const nextLaunch = (before: LaunchCorrections, action: Relaunch, session:
   },
   resumeSession: action.resume ? session : null,
   hint: action.hint === '' ? null : action.hint,
-  ...(action.ask === undefined ? {} : { ask: action.ask }),
+  ...defined({ ask: action.ask }),
 })

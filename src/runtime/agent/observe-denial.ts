@@ -7,6 +7,7 @@ import type { ObservedDenial, ObservedDirectory } from '../../recovery/evidence.
 import { whyTooWide } from '../../config/wide-folder.ts'
 import type { Files } from '../core/files.ts'
 import { inspectDirectory } from '../core/folder-access.ts'
+import { defined } from '../../domain/defined.ts'
 
 type Inspection = Pick<Files, 'accessSync' | 'homeDir' | 'realpathSync' | 'statSync' | 'userId'>
 
@@ -63,7 +64,7 @@ const observeScope = (files: Inspection, facts: ObservedDenial, directory: strin
   // A path inside the workspace is allowed already, so another directory would not help: the permission mode refused the tool.
   if (workspace !== undefined && isInside(directory, workspace)) return { ...facts, kind: 'tool' }
   const allowedBy = place.allowed.find((root) => isInside(directory, root))
-  return { ...facts, directory, ...(allowedBy === undefined ? {} : { allowedBy }) }
+  return { ...facts, directory, ...defined({ allowedBy }) }
 }
 
 /** Looks for the cause only where the agent may work. Elsewhere the system's refusal is right, and no mode is changed. */
@@ -76,7 +77,7 @@ const observeRefusal = (
   const roots = [real(files, place.workTree), ...place.allowed].filter((root) => root !== undefined)
   const root = roots.find((candidate) => isInside(directory, candidate))
   const unusable = root === undefined ? undefined : firstUnusable(files, root, directory)
-  return { ...facts, directory, ...(unusable === undefined ? {} : { unusable }) }
+  return { ...facts, directory, ...defined({ unusable }) }
 }
 
 /**
@@ -108,7 +109,7 @@ const refusedTargets = (files: Inspection, paths: readonly string[], { workTree,
 /** The refusals that the failure of a launch reports. If it names no path, the folders of the launch are inspected. */
 const refusalsOf = (files: Inspection, { kind, paths, text }: LaunchRefusal, place: Folders): ObservedDenial[] => {
   const refused = (target?: string): ObservedDenial =>
-    observeDenial(files, { kind, tool: '', text, ...(target === undefined ? {} : { target }) }, place)
+    observeDenial(files, { kind, tool: '', text, ...defined({ target }) }, place)
   const targets = refusedTargets(files, paths, place)
   if (targets.length > 0) return targets.map((target) => refused(target))
   if (kind === 'scope') return [refused()]

@@ -27,6 +27,7 @@ import {
 import type { ObservedStall } from '../../recovery/evidence.ts'
 import type { Clock } from '../core/context.ts'
 import { openedIn } from './launch-evidence.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** Characters that are quoted of an agent's last output. */
 const longestWords = 500
@@ -134,8 +135,7 @@ const takeSample = (
   const [cpuShare, receivedPerSecond] = [shareOf(polls.sample, next), receivedSince(polls.sample, next)]
   polls.sample = next
   return {
-    ...(cpuShare === undefined ? {} : { cpuShare }),
-    ...(receivedPerSecond === undefined ? {} : { receivedPerSecond }),
+    ...defined({ cpuShare, receivedPerSecond }),
   }
 }
 
@@ -154,7 +154,7 @@ const poll = (polls: Polls, watched: QuietWatchOptions): ActivitySample => {
   polls.heard = false
   return {
     ...{ passedMs, hadOutput: heard, afterToolResult, toolRuns },
-    ...(prompt === undefined ? {} : { prompt }),
+    ...defined({ prompt }),
     ...measured,
   }
 }
@@ -227,7 +227,7 @@ export const stallDescription = (
     const named = `${text}, before its first step; it had started ${started.join(', ')}`
     return openedIn(reading).opened === true ? { text: named } : { text: named, started }
   }
-  return { text, ...(call === undefined ? {} : { call }) }
+  return { text, ...defined({ call }) }
 }
 
 /**

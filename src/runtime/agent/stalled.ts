@@ -11,6 +11,7 @@ import { stallLimits, type NoProgress } from '../../recovery/stall.ts'
 import { collectNow } from './collected.ts'
 import { workTreeOf, type RunContext } from '../core/run-context.ts'
 import { isAnswerUnseen, stallDescription, stallOf, type SeenStall } from './quiet-watch.ts'
+import { defined } from '../../domain/defined.ts'
 
 const limitsOf = ({ context, driver }: RunContext) => {
   const { stall, doomLoop } = context.config()
@@ -32,7 +33,7 @@ const describe = async (runContext: RunContext, kind: NoProgress, seen: SeenStal
     kind,
     text: inside(seen.text),
     ...(seen.call === undefined ? {} : { call: inside(seen.call) }),
-    ...(seen.started === undefined ? {} : { started: seen.started }),
+    ...defined({ started: seen.started }),
     tree,
     changed: changes.map(({ path }) => path),
   }

@@ -30,6 +30,7 @@ import { passedVariables, saveProgress, workTreeOf, type RunContext } from '../c
 import { earlierReport } from './progress-summary.ts'
 import { taskInstructions, loopInstructions } from './role-instructions.ts'
 import { turnText, type LoopRole, type LoopState } from '../../domain/loop.ts'
+import { defined } from '../../domain/defined.ts'
 
 // What an agent in a role of a loop reads in its brief beside the task: its role, the turn, and what it may write.
 
@@ -160,10 +161,9 @@ const lineOf = async (runContext: RunContext, launch: Launch, can: Capabilities)
     extraArgs: harness.args ?? [],
     ...(model === undefined || model === null ? {} : { model }),
     ...(launch.resumeSession === null ? {} : { resumeSession: launch.resumeSession }),
-    ...(harness.command === undefined ? {} : { program: harness.command }),
+    ...defined({ program: harness.command }),
     ...(harness.unrestricted === true ? { unrestricted: true } : {}),
-    ...(harness.promptMode === undefined ? {} : { promptMode: harness.promptMode }),
-    ...(toolServer === undefined ? {} : { toolServer }),
+    ...defined({ promptMode: harness.promptMode, toolServer }),
   })
 }
 
@@ -228,8 +228,7 @@ const firstLaunch = (corrections: LaunchCorrections, hint: string | null): Launc
 export const correctedLaunch = (last: Pick<Launch, 'number' | 'turn' | 'harness'>, change: NextLaunch): Launch => ({
   number: last.number + 1,
   ...change,
-  ...(last.turn === undefined ? {} : { turn: last.turn }),
-  ...(last.harness === undefined ? {} : { harness: last.harness }),
+  ...defined({ turn: last.turn, harness: last.harness }),
   ...notStarted,
 })
 

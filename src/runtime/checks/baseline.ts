@@ -12,6 +12,7 @@ import { carryOutInstalls } from './install.ts'
 import { cacheResult, cachedResult, type Baseline, type CacheLocation } from './check-cache.ts'
 import { runChecks } from './command-runner.ts'
 import type { CheckReport, CheckRequest } from './check-request.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** `installs`: those of the work's checks, so that both run with the same packages. */
 export interface BaseLocation extends CacheLocation {
@@ -25,7 +26,7 @@ const neverRuns = new Set(['missing_script', 'missing_make_target', 'command_not
 const unknown = (detail: string, label?: string): Baseline => ({
   state: 'unknown',
   detail: `baseline unknown: ${detail}`,
-  ...(label === undefined ? {} : { label }),
+  ...defined({ label }),
 })
 
 const baselineOf = (report: CheckReport, command: string): Baseline => {
@@ -44,7 +45,7 @@ const baselineOf = (report: CheckReport, command: string): Baseline => {
   const { tests } = report.results.at(-1) ?? {}
   return {
     ...{ state: 'fails', detail: 'it fails on the base commit as well', set },
-    ...(tests === undefined ? {} : { tests }),
+    ...defined({ tests }),
   }
 }
 

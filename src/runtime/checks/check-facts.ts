@@ -13,6 +13,7 @@ import { readIfFile, type Files } from '../core/files.ts'
 import { manifestScripts } from './manifest-scripts.ts'
 import { packagesIn } from './monorepo-packages.ts'
 import type { CheckRequest } from './check-request.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** The folder after the `cd` parts of one command. Not ok = it does not exist, or it is outside the workspace. */
 export const commandDirectory = (
@@ -160,11 +161,8 @@ export const checkFacts = (
   const rest = withoutStep(command, step)
   const missing = missingFileIn(files, place.workspace, step)
   return {
-    ...(rest === undefined ? {} : { rest }),
-    ...(missing === undefined ? {} : { missingFile: missing }),
+    ...defined({ rest, missingFile: missing }),
     installs: installsAt(files, place.workspace, step),
-    ...(script === undefined ? {} : { script }),
-    ...(make === undefined ? {} : { make }),
-    ...(narrowed === undefined ? {} : { narrowed }),
+    ...defined({ script, make, narrowed }),
   }
 }

@@ -16,6 +16,7 @@ import { checkFacts, commandDirectory, watchingScript } from './check-facts.ts'
 import { packageVariables, searchPaths } from '../core/package-variables.ts'
 import { cacheVariables } from './private-caches.ts'
 import type { CheckReport, CheckRequest } from './check-request.ts'
+import { defined } from '../../domain/defined.ts'
 
 const graceMs = 5_000
 /** Bytes of output kept in memory. Two runs are compared by it; the rest stays in the files of the folder. */
@@ -104,7 +105,7 @@ const resultOf = (request: CheckRequest, ended: Ended): Omit<CheckResult, 'basel
   signal: ended.signal,
   timedOut: ended.timedOut,
   durationMs: Math.round(ended.durationMs),
-  ...(ended.ranNothing === undefined ? {} : { ranNothing: ended.ranNothing }),
+  ...defined({ ranNothing: ended.ranNothing }),
   ...testsOf(ended),
 })
 
@@ -126,7 +127,7 @@ const observed = (request: CheckRequest, ended: Ended, step: CommandStep | undef
     stdout: ended.stdout,
     stderr: ended.stderr,
     remaining: request.commands.length - 1,
-    ...(ended.spawnError === undefined ? {} : { spawnError: ended.spawnError }),
+    ...defined({ spawnError: ended.spawnError }),
     ...(countedNoTest([...linesIn(ended.stdout), ...linesIn(ended.stderr)]) ? { countedNone: true } : {}),
     ...checkFacts(request, ended.command, step),
   }
@@ -144,7 +145,7 @@ export const runChecks = async (given: CheckRequest): Promise<CheckReport> => {
       const ended = { ...refused(command, ''), stderr: '', exitCode: null }
       const unsupported = { piece: plan.piece, reason: plan.reason }
       const rest = plannablePart(command)
-      const failed = { ...observed(request, ended, undefined), unsupported, ...(rest === undefined ? {} : { rest }) }
+      const failed = { ...observed(request, ended, undefined), unsupported, ...defined({ rest }) }
       return { results, failed, used: first - 1 }
     }
     const [watching] = plan.steps.flatMap((each) => {

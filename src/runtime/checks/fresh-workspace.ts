@@ -15,6 +15,7 @@ import { treePool, type Context } from '../core/context.ts'
 import type { Ports } from '../core/ports.ts'
 import type { InstallRequest } from './install.ts'
 import { runChecks } from './command-runner.ts'
+import { defined } from '../../domain/defined.ts'
 
 export interface FreshRequest {
   clone: WorkspaceRequest
@@ -77,9 +78,9 @@ export const makeFreshWorkspace = async (
   await git.layOwnersFiles({ repository: owners, workspace, paths: included })
   const dependencies = await git.prepareDependencies({
     ...{ repository: owners, workspace, cacheDir: `${request.stateDir}/dependencies` },
-    ...(signal === undefined ? {} : { signal }),
+    ...defined({ signal }),
   })
-  return { submodules, dependencies, copied, ...(problem === undefined ? {} : { copyProblem: problem }) }
+  return { submodules, dependencies, copied, ...defined({ copyProblem: problem }) }
 }
 
 type SetupEvidence = Extract<Evidence, { kind: 'setup' }>

@@ -4,6 +4,7 @@ import type { TopOfCommit } from '../../workspace/tree.ts'
 import { readIfFile, type Files } from '../core/files.ts'
 import type { HasProgram } from '../core/find-program.ts'
 import { inferCommands } from './infer-commands.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** Files of the top folder whose content is read; of all others only the name is used. */
 export const manifestNames = ['package.json', 'Makefile', 'pyproject.toml']
@@ -36,8 +37,6 @@ export const inferredChecks = ({ names, texts }: TopOfCommit, hasProgram: HasPro
   return inferCommands({
     files: names,
     hasProgram,
-    ...(packageJson === undefined ? {} : { packageJson }),
-    ...(makefile === undefined ? {} : { makefile }),
-    ...(pyproject === undefined ? {} : { pyproject }),
+    ...defined({ packageJson, makefile, pyproject }),
   })
 }

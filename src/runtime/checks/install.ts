@@ -13,6 +13,7 @@ import { fillsNodeModules } from '../../recovery/install.ts'
 import { npmVariables, packageVariables } from '../core/package-variables.ts'
 import { cacheVariables } from './private-caches.ts'
 import type { CheckRequest } from './check-request.ts'
+import { defined } from '../../domain/defined.ts'
 
 export type InstallRequest = Omit<CheckRequest, 'commands' | 'source' | 'passed'>
 
@@ -32,7 +33,7 @@ const troubleOf = (result: CommandResult): string => {
 const asCheck = (argv: readonly string[], result: CommandResult): ObservedCheck => ({
   ...{ command: argv.join(' '), source: 'inferred', exitCode: result.exitCode, signal: result.signal },
   ...{ timedOut: result.timedOut, stdout: result.stdout, stderr: result.stderr, remaining: 0 },
-  ...(result.spawnError === undefined ? {} : { spawnError: result.spawnError }),
+  ...defined({ spawnError: result.spawnError }),
 })
 
 /** Stops at the first command that fails. Safe to repeat after a crash: an install leads to the same files each time. */

@@ -10,6 +10,7 @@ import { recoveriesOfRun } from '../../store/recovery.ts'
 import { manifestScripts } from './manifest-scripts.ts'
 import { readIfFile } from '../core/files.ts'
 import { checkedTreeOf, type RunContext } from '../core/run-context.ts'
+import { defined } from '../../domain/defined.ts'
 
 /**
  * A script that waits for changes. Only that of the base commit may be run in another form: one that the work wrote would let the work
@@ -40,7 +41,7 @@ const withBase = async (runContext: RunContext, failed: ObservedCheck): Promise<
   const now = manifestScripts(readIfFile(files, join(checkedTreeOf(runContext), script.manifest)))
   const replacement = replaceScript(command, script.name, { now, base })
   const inBase = typeof base[script.name] === 'string'
-  return { ...failed, script: { ...script, inBase, ...(replacement === undefined ? {} : { replacement }) } }
+  return { ...failed, script: { ...script, inBase, ...defined({ replacement }) } }
 }
 
 /** In direct mode nothing is installed: the workspace is the user's own folder. */

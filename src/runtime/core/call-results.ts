@@ -7,6 +7,7 @@ import { recoveriesOf } from '../../store/recovery.ts'
 import { listRuns } from '../../store/run.ts'
 import { getTask } from '../../store/task.ts'
 import type { RecordedRecovery } from './recovery-record.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** Endings that say nothing about the work. */
 export const notByWork: ReadonlySet<string> = new Set(['quota_failure', 'account_limited', 'interrupted', 'paused'])
@@ -42,7 +43,7 @@ export const callsOf = (
     const { signature, failedCommand: command, failing } = errorMeta
     const last: CallResult = {
       signature,
-      ...(command === undefined ? {} : { command }),
+      ...defined({ command }),
       ...(failing === undefined ? {} : { failing: failing.items }),
     }
     return launches.length === 0 ? [] : [...before, last]

@@ -9,6 +9,7 @@ import type { ObservedDirectory } from '../../recovery/evidence.ts'
 import type { ModeChange } from '../../recovery/types.ts'
 import { whyTooWide } from '../../config/wide-folder.ts'
 import type { Files } from './files.ts'
+import { defined } from '../../domain/defined.ts'
 
 type Inspection = Pick<Files, 'accessSync' | 'homeDir' | 'realpathSync' | 'statSync' | 'userId'>
 
@@ -44,7 +45,7 @@ export const inspectDirectory = (files: Inspection, path: string): ObservedDirec
   const lacks = isOurs && missingBits(mode) !== 0
   if (!lacks && mayUse(files, path)) return undefined
   const spared = sparedFor(files, path)
-  return { path, problem: 'no access', mode, isOurs, ...(spared === undefined ? {} : { spared }) }
+  return { path, problem: 'no access', mode, isOurs, ...defined({ spared }) }
 }
 
 /**

@@ -10,6 +10,7 @@ import { approveChoice, commandToApprove, cancelChoice, hintChoice, rejectChoice
 import { missingChecks } from '../../recovery/review/judge-mode.ts'
 import { questionWithTried } from './tried.ts'
 import { objectionReason, unapprovedObjections, weakenedQuestion } from './weakened-question.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** Why the work is held; at least one of the three is set. */
 export interface Held {
@@ -28,7 +29,7 @@ export const heldWork = (task: Task, run: Run, required: readonly string[]): Hel
   if (weakened.length === 0 && large === undefined && missing.length === 0) return undefined
   return {
     weakened,
-    ...(large === undefined ? {} : { oversized: large }),
+    ...defined({ oversized: large }),
     ...(missing.length === 0 ? {} : { missing }),
   }
 }

@@ -9,6 +9,7 @@ import type { Evidence } from '../../recovery/evidence.ts'
 import { ownTurn, type OwnCommand } from '../../recovery/own/own-step.ts'
 import { nextStep, type LadderSettings, type LadderStep } from '../../recovery/ladder.ts'
 import type { Action, PastRecovery, PostCondition } from '../../recovery/playbook.ts'
+import { defined } from '../../domain/defined.ts'
 
 export interface RecordedRecovery extends PastRecovery {
   id: string
@@ -68,8 +69,7 @@ export const chooseRecovery = async (
   const { failing, command } = (found.facts as AnyFacts).feedback ?? {}
   const now = {
     signature: found.signature,
-    ...(failing === undefined ? {} : { failing }),
-    ...(command === undefined ? {} : { command }),
+    ...defined({ failing, command }),
   }
   const ofRun = callsBefore(history.filter(({ runId }) => runId === task.runId))
   const fruitless = fruitlessCalls([...calls, ...ofRun, now])
@@ -78,7 +78,7 @@ export const chooseRecovery = async (
   const diagnosis = own?.diagnosis ?? found
   return {
     ...{ diagnosis, step: own?.step ?? nextStep(diagnosis, history, policy, about) },
-    ...(own?.proposes === undefined ? {} : { proposes: own.proposes }),
+    ...defined({ proposes: own?.proposes }),
   }
 }
 

@@ -52,6 +52,7 @@ import {
   stateText,
   type ExportedQuestion,
 } from './export-texts.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** Only the owner may read the files: they contain what agents and checks printed. */
 const fileMode = 0o600
@@ -207,8 +208,7 @@ const questionOf = async (
   const reason = isReasoned ? await escalationReason(db, { taskId, before: decidedAt }) : undefined
   return {
     ...{ question, root, iteration: await iterationOf(db, goalId, runId) },
-    ...(proposal === undefined ? {} : { proposal }),
-    ...(reason === undefined ? {} : { reason }),
+    ...defined({ proposal, reason }),
   }
 }
 

@@ -9,6 +9,7 @@ import { recoveryMetrics, type RecoveryTally } from '../../domain/recovery-metri
 import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
 import type { StoredEvent } from '../../store/event.ts'
 import type { ExportedRun, GoalProgress } from '../../store/goal-export.ts'
+import { defined } from '../../domain/defined.ts'
 
 const fileText = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
 
@@ -215,7 +216,7 @@ export const escalationText = ({ question, iteration, proposal, reason, root }: 
     status: question.state,
     ...(body === null ? {} : { recovery_proposal: body }),
     reason: reason ?? because,
-    actions: { ...actionsOf(question.choices), ...(manual === undefined ? {} : { manual }) },
+    actions: { ...actionsOf(question.choices), ...defined({ manual }) },
   })
 }
 

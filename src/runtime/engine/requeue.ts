@@ -32,6 +32,7 @@ import { taskName } from '../../domain/task-title.ts'
 import { linkReason } from '../../domain/task-review.ts'
 import { openEscalation } from '../../store/escalation.ts'
 import { cancelChoice, retryChoice } from '../core/choices.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** A task that waited too long for its link: its owner did not resolve it, so a person is asked. Nothing else ends this wait. */
 const askAboutLink = async (context: Context, tx: Queryable, task: Task): Promise<void> => {
@@ -97,12 +98,12 @@ const grantAllowed = async (due: Due, tx: Queryable, paths: readonly string[]): 
 const startAgain = async (due: Due, tx: Queryable, decision: DecisionOf<'requeue'>): Promise<void> => {
   const { task, run, errorMeta } = due
   const { reason, cause, count, limit, commands, paths } = decision
-  const changes = { ...(commands === undefined ? {} : { commands }), ...(paths === undefined ? {} : { paths }) }
+  const changes = { ...defined({ commands, paths }) }
   await record(due, tx, { reason, cause, payload: changes })
   const widened = paths === undefined ? task : await grantAllowed(due, tx, paths)
   mustSucceed(
     await moveTask(tx, widened, 'retry_due', {
-      ...{ runId: run.id, ...(commands === undefined ? {} : { commands }) },
+      ...{ runId: run.id, ...defined({ commands }) },
       payload: { reason, after: task.retry?.reason, count, limit, evidence: errorMeta.evidence, ...changes },
     }),
   )

@@ -19,6 +19,7 @@ import type { Context } from '../core/context.ts'
 import { questionWithTried } from '../core/tried.ts'
 import { requeuedLines } from '../run/requeued-lines.ts'
 import { readReviewFacts, type ReadReview } from '../run/review-facts.ts'
+import { defined } from '../../domain/defined.ts'
 
 interface Reviewed extends ReadReview {
   context: Context
@@ -87,7 +88,7 @@ const carryOut = async (reviewed: Reviewed, tx: Queryable, move: ReviewMove): Pr
   if (move.kind === 'ask') return ask(reviewed, tx, move.reason)
   const { kind: _kind, ...payload } = move
   const runId = judged?.run.id
-  const about = { ...(runId === undefined ? {} : { runId }), payload: { ...payload, after: task.retry?.reason } }
+  const about = { ...defined({ runId }), payload: { ...payload, after: task.retry?.reason } }
   // The judge came to a verdict after all.
   if (move.kind === 'restore' && (judged === undefined || !(await restoreReview(tx, judged.run)))) return
   await record(reviewed, tx, move)

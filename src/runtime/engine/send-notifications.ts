@@ -33,6 +33,7 @@ import type { Context } from '../core/context.ts'
 import type { Button } from '../../notify/button.ts'
 import type { Message } from '../../notify/message.ts'
 import type { Choice } from '../../domain/escalation.ts'
+import { defined } from '../../domain/defined.ts'
 
 const batch = 50
 const keptDays = 30
@@ -117,7 +118,7 @@ const waysToAnswer = async (context: Context, notification: Notification, channe
     choices: choices.map(({ id }) => id),
     expiresAt: new Date(clock.now().getTime() + answerHours * 3_600_000),
   })
-  return { buttons, ...(answerUrl === undefined ? {} : { answerUrl }) }
+  return { buttons, ...defined({ answerUrl }) }
 }
 
 /** Enough of a token to recognize it, also where the text was cut within it. */

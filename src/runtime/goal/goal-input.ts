@@ -13,6 +13,7 @@ import { dedented, readChecklist } from './checklist.ts'
 import type { ChecklistItem, Checklist } from './checklist.ts'
 import { readTaskFile } from './task-file.ts'
 import type { TaskRole, TaskFileTask } from './task-file.ts'
+import { defined } from '../../domain/defined.ts'
 
 export { taskFileSchema } from './task-file.ts'
 export type { TaskRole } from './task-file.ts'
@@ -171,8 +172,7 @@ const taskOfBox = (name: string, list: Checklist, box: ChecklistItem): TaskInput
   return {
     ...newTask(String(box.number), box.title, text === '' ? box.title : `${box.title}\n\n${text}`),
     ...(box.paths.length > 0 ? { allowedPaths: box.paths } : {}),
-    ...(box.harness === undefined ? {} : { harness: box.harness }),
-    ...(box.role === undefined ? {} : { role: box.role }),
+    ...defined({ harness: box.harness, role: box.role }),
     deniedPaths: box.denied,
     commands: box.run,
     after: [...new Set(box.after.flatMap((wanted) => resolveAfter(name, list, wanted)))],
@@ -250,7 +250,7 @@ export const goalFromTaskFile = (name: string, text: string): GoalInput => {
   const written = readTaskFile(name, text)
   const kind: TaskKind | undefined = written.strategy === 'loop' ? 'loop' : undefined
   const ofGoal = (task: TaskFileTask): TaskFileTask => ({
-    ...(kind === undefined ? {} : { kind }),
+    ...defined({ kind }),
     ...task,
     ...(written.judge === undefined ? {} : { judge: strictestMode([written.judge, task.judge ?? null]) }),
   })

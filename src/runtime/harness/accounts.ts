@@ -11,6 +11,7 @@ import { listRuns } from '../../store/run.ts'
 import type { Context } from '../core/context.ts'
 import { harnessNamed, harnessNames, harnessesHere } from './harness-choice.ts'
 import { forgetLimitsElsewhere, limitsElsewhere, publishLimits } from './limits-elsewhere.ts'
+import { defined } from '../../domain/defined.ts'
 
 type AccountPlace = Pick<Context, 'config' | 'environment' | 'host' | 'ports'>
 
@@ -20,7 +21,7 @@ export const accountFor = (context: AccountPlace, name: string): string => {
   const { environment, host, ports } = context
   return accountOf({
     ...{ driver, environment, host, exists: (path: string) => ports.files.existsSync(path) },
-    ...(harness.command === undefined ? {} : { command: harness.command }),
+    ...defined({ command: harness.command }),
   })
 }
 

@@ -22,6 +22,7 @@ import { questionWithTried, triedLines } from '../core/tried.ts'
 import { requeueOnNewerBase } from './conflict-auto-fix.ts'
 import { againChoices } from './judge-questions.ts'
 import { goalHead } from './merge-attempt.ts'
+import { defined } from '../../domain/defined.ts'
 
 const happenedText = ({ number, title }: Task): string =>
   `${taskName({ number, title })} has finished work that could not land, and the task that was to correct it ended without a result.`
@@ -43,7 +44,7 @@ const recreate = async (context: Context, tx: Queryable, task: Task, run: Run): 
   const goal = await getGoal(tx, task.goalId)
   if (fix?.type !== 'solve_conflict' || goal === undefined) return false
   const { conflicts, failed } = fix
-  const evidence = { conflicts, onto: goalHead(goal), ...(failed === undefined ? {} : { failed }) }
+  const evidence = { conflicts, onto: goalHead(goal), ...defined({ failed }) }
   const from = { policy: context.policy, db: tx }
   const { diagnosis, step } = await chooseStoredRecovery(from, run, { kind: 'merge', ...evidence })
   if (step.kind !== 'recover') return false

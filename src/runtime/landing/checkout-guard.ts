@@ -30,6 +30,7 @@ import {
   undecided,
   type UnknownChange,
 } from './checkout-question.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** How many changes an event lists. All of them are judged and, where that is due, restored. */
 const shown = 20
@@ -132,7 +133,7 @@ const putBack = async (
   const isKnown = checkout.notes.index === undefined && checkout.notes.file === undefined
   const index = isKnown ? await git.restoreIndex(context.repository, { ref, from: after, to, ownersPaths }) : 'left'
   const files = inWords[index]
-  return { restored: true, ...kept, ...(files === undefined ? {} : { files }) }
+  return { restored: true, ...kept, ...defined({ files }) }
 }
 
 const restoreTarget = async (

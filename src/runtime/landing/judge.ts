@@ -27,6 +27,7 @@ import { heldQuestion, heldReason, heldWork, type Held } from '../core/held-work
 import { endsPass } from '../core/pass.ts'
 import { judgeWorks } from './judge-hatch.ts'
 import { decideQuestion } from './judge-questions.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** Why a run may not be merged; undefined = every gate passes. */
 export const rejectionReason = (run: Run): string | undefined => {
@@ -184,7 +185,7 @@ const judgeOne = async (context: Context, seen: Run): Promise<void> => {
     const { trigger, reason, verdict, question } = decide({ ...work, run }, gates, mode)
     const made = await insertJudgement(tx, run, {
       ...{ id: context.newId('j'), mode, trigger, reason },
-      ...(verdict === undefined ? {} : { verdict }),
+      ...defined({ verdict }),
       payload: { ...(verdict === undefined ? { verdict: 'ask_person' } : {}), ...weakenedPayload(run) },
     })
     if (made === undefined) await repeatVerdict(context, tx, { ...work, run })

@@ -29,6 +29,7 @@ import { freeHarnesses } from '../harness/accounts.ts'
 import { harnessesHere } from '../harness/harness-choice.ts'
 import { autoFixRefusal, lineOfTask, startAutoFix } from './auto-fix.ts'
 import { disagreementQuestion, type BothSides } from './judge-questions.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** In `priority`, as the tasks that correct work have it: nothing else of the goal helps to finish it. */
 const priority = 80
@@ -76,7 +77,7 @@ export const chooseForObjection = async (context: Context, objected: Objected): 
   const decision = await chooseStoredRecovery(context, run, {
     ...{ kind: 'objection', by, again, text: objectionText(points), key: objectionKey(points) },
     mayCorrect: (await autoFixRefusal(context, context.db, task)) === undefined,
-    ...(otherHarness === undefined ? {} : { otherHarness }),
+    ...defined({ otherHarness }),
   })
   return { ...decision, sides: { by, points, summary, again, writer: lastWords(context, run) } }
 }
@@ -98,14 +99,14 @@ const correct = async (
     {
       ...{ kind: 'objection', title, because, priority },
       instructions: autoFixInstructions(task, { points, summary, by }),
-      ...(harness === undefined ? {} : { harness }),
+      ...defined({ harness }),
       payload: { judgement: judgement.id },
     },
   )
   await appendEvent(tx, {
     type: 'judge.autofix_task_created',
     ...{ goalId: run.goalId, taskId: task.id, runId: run.id },
-    payload: { child: child.number, childId: child.id, title, because, ...(harness === undefined ? {} : { harness }) },
+    payload: { child: child.number, childId: child.id, title, because, ...defined({ harness }) },
   })
 }
 

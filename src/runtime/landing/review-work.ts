@@ -34,6 +34,7 @@ import { decide, escalateWork, gateResult, modeOf, type Work } from './judge.ts'
 import { decideQuestion, noBudgetQuestion, noReviewQuestion, outvotedQuestion } from './judge-questions.ts'
 import { answerObjection, chooseForObjection } from './object-to-work.ts'
 import { askContextOf, type ClaimedReview } from './review-claim.ts'
+import { defined } from '../../domain/defined.ts'
 
 const patchLimits = { mostBytesEach: 256 * 1024, mostBytes: 1024 * 1024, mostFiles: 500 }
 
@@ -80,7 +81,7 @@ const askReviewer = async (
     // An answer that did not count is not read again, and each order of a person to ask again makes a new question.
     input: { judgement: judgement.id, commit: run.commit, failures: judgement.failures, orders },
     ...(judgement.harness === null ? {} : { harness: judgement.harness }),
-    ...(model === undefined ? {} : { model }),
+    ...defined({ model }),
   })
   return { answer, diff }
 }

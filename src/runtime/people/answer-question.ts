@@ -29,6 +29,7 @@ import { answerAside, isAsideChoice } from './answer-aside.ts'
 import { leavePathsOut } from './leave-out.ts'
 import { grantInAnswer } from './path-grants.ts'
 import { replyToAgent } from './reply-to-agent.ts'
+import { defined } from '../../domain/defined.ts'
 
 export interface Answer {
   /** Id of the question. */
@@ -210,7 +211,7 @@ const answerAboutProposal = async (asked: Asked, choice: ProposalChoice, text: s
   await checkProposalAnswer(context, answer)
   const hint = await rejectionHint(context, answer)
   return retryAsked(asked, choice.kind, {
-    ...(hint === undefined ? {} : { hint }),
+    ...defined({ hint }),
     before: async (tx, task) => {
       await answerProposal(context, tx, answer)
       return task

@@ -23,6 +23,7 @@ import { remoteTargetTip, targetRef } from '../landing/remote-target.ts'
 import { signingHere } from '../landing/signed.ts'
 import { targetCheckOf } from '../landing/target-check.ts'
 import { goalNamed, taskNamed } from './commands.ts'
+import { defined } from '../../domain/defined.ts'
 
 const illegal = (text: string): AppError => new AppError('ILLEGAL', text)
 
@@ -125,7 +126,7 @@ const revertCommit = async (context: Context, landed: Landed): Promise<string> =
   // Its title is as git writes it, which all conventions let through.
   const { isSignedOff } = commitMessage({ title: task.title, body }, await messageFacts(context, tip, []))
   return git.buildCommit(context.shadow, {
-    ...(author === undefined ? {} : { author }),
+    ...defined({ author }),
     ...{ base: tip, tree, subject: `Revert "${withoutSecrets(context, task.title)}"`, body },
     trailers: { ...signOffOf(author, isSignedOff), [revertsTrailer]: entry.landedCommit },
   })

@@ -51,6 +51,7 @@ import { recoveredSince, reworkedSince } from './report-parts.ts'
 import { proofOf, shownRun } from './shown-run.ts'
 import { withCountdown } from './task-countdown.ts'
 import { waitingOn, type TaskFacts, type WaitingOn } from './waiting-on.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** Settings that decide why a task waits. */
 export interface QueueSettings {
@@ -85,7 +86,7 @@ export const viewOptions = (
   const { hourTokens } = limits
   const queue = {
     ...{ lanes, failover: harness.failover ?? [], foreignLimits: foreignLimits(context) },
-    ...(hourTokens === undefined ? {} : { hourTokens }),
+    ...defined({ hourTokens }),
   }
   const commands = recovery ?? { auto_approve: [], require_human: [] }
   return {
@@ -100,7 +101,7 @@ const nextStepView = (wait: WaitingOn | undefined) =>
     : {
         ...{ owner: wait.owner, text: wait.text },
         ...(wait.at === undefined ? {} : { at: wait.at.toISOString() }),
-        ...(wait.waitsFor === undefined ? {} : { waitsFor: wait.waitsFor }),
+        ...defined({ waitsFor: wait.waitsFor }),
       }
 
 const engineView = (engine: EngineInfo, leader: Leader, now: Date) => ({

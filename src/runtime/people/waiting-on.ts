@@ -16,6 +16,7 @@ import { continuationOf, correctionText, endText } from './rework-wait.ts'
 import { waitEnd, type Recovery } from '../../store/recovery.ts'
 import { judgementWait, judgeOffWait } from './judgement-wait.ts'
 import { abridged as shown, readableTitle } from '../../domain/task-title.ts'
+import { defined } from '../../domain/defined.ts'
 
 export interface TaskFacts {
   task: Task
@@ -179,7 +180,7 @@ const blockedWait = ({ task, goal }: TaskFacts, blocker: ClaimBlocker): WaitingO
 const queuedWait = (facts: TaskFacts): WaitingOn | undefined => {
   const { task, goal, tasks, queue } = facts
   const dependencies = task.dependsOn.flatMap((id) => tasks.find((other) => other.id === id) ?? [])
-  const found = claimability(task, { goal, dependencies, ...(queue === undefined ? {} : { queue }) })
+  const found = claimability(task, { goal, dependencies, ...defined({ queue }) })
   if (found.free) return { owner: 'dispatcher', text: 'ready to start; a free agent takes it next' }
   const wait = blockedWait(facts, found)
   return wait === undefined ? undefined : { ...wait, waitsFor: found.cause }

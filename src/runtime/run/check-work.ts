@@ -10,12 +10,13 @@ import type { ChangeList } from '../../workspace/repository-types.ts'
 import type { RunContext } from '../core/run-context.ts'
 import { withAgentPaths } from './check-workspace.ts'
 import { addVerificationTime, commandContext } from './repair.ts'
+import { defined } from '../../domain/defined.ts'
 
 const requestOf = (runContext: RunContext, planned: PlannedChecks): JudgedRequest => {
   const { context, task, run } = runContext
   return {
     ...commandContext(runContext),
-    ...(context.machine === undefined ? {} : { machine: context.machine }),
+    ...defined({ machine: context.machine }),
     base: {
       ...context,
       commit: run.baseCommit ?? '',

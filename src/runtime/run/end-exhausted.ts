@@ -29,6 +29,7 @@ import { closeRun, freshTask } from './endings.ts'
 import { failureOf, readRequeueFacts } from './requeue-facts.ts'
 import { readReviewFacts } from './review-facts.ts'
 import { requeuedLines } from './requeued-lines.ts'
+import { defined } from '../../domain/defined.ts'
 
 interface Exhausted {
   diagnosis: Diagnosis
@@ -71,8 +72,7 @@ const withFacts = (
   const adjustment = plannedAdjustment(diagnosis, past, context.policy(), task.id)
   return {
     ...errorMeta,
-    ...(failing === undefined ? {} : { failing }),
-    ...(adjustment === undefined ? {} : { adjustment }),
+    ...defined({ failing, adjustment }),
   }
 }
 
@@ -164,7 +164,7 @@ const askPerson = async (
   const verdict = run.reviewed === null ? undefined : (await verdictOn(tx, task, run.reviewed))?.verdict
   const plain = questionOf(runContext, diagnosis, {
     ...{ ...step, recoveries: await recoveriesOf(tx, task.id), wasRejected: verdict === 'request_changes' },
-    ...(errorMeta.machine === undefined ? {} : { fault: errorMeta.machine }),
+    ...defined({ fault: errorMeta.machine }),
   })
   const tried = [...plain.tried, ...(isGivenBack(task) ? [] : await requeuedLines(tx, task))]
   const question: PersonQuestion = { ...plain, tried, question: questionWithTried(plain.happened, tried) }

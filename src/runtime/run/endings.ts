@@ -29,6 +29,7 @@ import { triedLines } from '../core/tried.ts'
 import { decideQuestion } from '../landing/judge-questions.ts'
 import type { RunContext } from '../core/run-context.ts'
 import { cancellation } from './interruptions.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** The stored reason of a failed run, from its diagnosis. */
 export const errorMetaOf = (diagnosis: Diagnosis, extra: Partial<ErrorMeta> = {}): ErrorMeta => ({
@@ -48,7 +49,7 @@ export const failedCheckMeta = ({ failed }: Pick<JudgedReport, 'failed'>): Parti
     failedCommand: failed?.command ?? '',
     failedCommandSource: failed?.source ?? '',
     failedCommandStderr: (failed?.stderr ?? '').slice(-2_000),
-    ...(machine === undefined ? {} : { machine }),
+    ...defined({ machine }),
   }
 }
 
@@ -183,7 +184,7 @@ export const endSwitched = async (
     await closeRun(tx, runContext, 'failed', errorMetaOf(diagnosis))
     const { harness, delayMs, until } = action
     if (delayMs !== undefined) {
-      const limit = { delayMs, ...(until === undefined ? {} : { until }) }
+      const limit = { delayMs, ...defined({ until }) }
       await storeAccountLimit(tx, runContext, { until: waitEndsAt(limit, await storeNow(tx)), diagnosis })
     }
     const payload = { reason: 'harness_switched', harness, before: run.harness, evidence: diagnosis.evidence }

@@ -26,6 +26,7 @@ import { isReleased, saveProgress, type RunContext } from '../core/run-context.t
 import type { PlannedChecks } from '../checks/verify-contract.ts'
 import { visibleText } from '../../visible-text.ts'
 import { excludedNotes, leftOutNotes } from '../agent/collected.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** Resolves the recoveries whose post-condition is that the agent produces work. */
 export const resolveWork = (runContext: RunContext, seen: { satisfied: boolean; detail: string }): Promise<void> =>
@@ -164,7 +165,7 @@ const repairEnvironment = async (
 ): Promise<PhaseResult | undefined> => {
   const { context, run } = runContext
   const failed = observed === undefined ? undefined : await withRepairFacts(runContext, observed)
-  const seen = { results, ...(failed === undefined ? {} : { failed }) }
+  const seen = { results, ...defined({ failed }) }
   if (failed === undefined) await dropNeedless(runContext)
   await context.db.transaction(async (tx) => {
     await requireLease(tx, run)

@@ -26,6 +26,7 @@ import type { PhaseResult } from './phase.ts'
 import { heldByOthers } from './policy-options.ts'
 import { grantPaths } from './policy-grants.ts'
 import { recordApplied } from './policy-events.ts'
+import { defined } from '../../domain/defined.ts'
 
 type AskPaths = ChosenRecovery<ActionOf<'ask_paths'>>
 type Answered = Extract<AskResult<PolicyAnswer>, { ok: true }>
@@ -183,7 +184,7 @@ export const askAboutPaths = async (runContext: RunContext, chosen: AskPaths): P
   const { timeoutSeconds, model } = context.config().policyRecovery
   const answer = await ask(runContext, {
     ...{ purpose: 'changed paths', prompt: policyQuestion(input), schema: policyAnswerSchema, input },
-    ...(model === undefined ? {} : { model }),
+    ...defined({ model }),
     ...{ timeoutMs: timeoutSeconds * 1000, attempts: 2 },
   })
   if (isReleased(runContext)) return 'on'

@@ -27,6 +27,7 @@ import {
   checkedTreeOf,
   type RunContext,
 } from '../core/run-context.ts'
+import { defined } from '../../domain/defined.ts'
 
 /**
  * The milliseconds that verification of this run has used, installs included. Stored, because a relaunch must not
@@ -115,7 +116,7 @@ const changes: Changes = {
     }
   },
   drop_command: (runContext, { command, rest }, reason) =>
-    withoutCheck(runContext, { command, reason, ...(rest === undefined ? {} : { by: rest }) }),
+    withoutCheck(runContext, { command, reason, ...defined({ by: rest }) }),
   replace_command: (runContext, { command, by }, reason) => withoutCheck(runContext, { command, reason, by }),
 }
 

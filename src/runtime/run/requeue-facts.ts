@@ -11,6 +11,7 @@ import { childOf, requeuesOf } from '../../store/requeue.ts'
 import type { Context } from '../core/context.ts'
 import { callResultsOf, failedRunsOf, lineageOf, type FailedRow } from '../core/call-results.ts'
 import { liveGrantsFor } from '../core/granted-paths.ts'
+import { defined } from '../../domain/defined.ts'
 
 export const comparable = ({
   taskId,
@@ -18,8 +19,7 @@ export const comparable = ({
   errorMeta,
 }: Pick<FailedRow, 'taskId' | 'epoch' | 'errorMeta'>): FailedRun => ({
   ...{ taskId, epoch, failureCode: errorMeta.failureCode, signature: errorMeta.signature },
-  ...(errorMeta.failedCommand === undefined ? {} : { command: errorMeta.failedCommand }),
-  ...(errorMeta.failing === undefined ? {} : { failing: errorMeta.failing }),
+  ...defined({ command: errorMeta.failedCommand, failing: errorMeta.failing }),
 })
 
 export type Failure = RequeueFacts['failure']
@@ -37,8 +37,7 @@ export const failureOf = (
     violations: policyViolations.map(({ path }) => path),
     outside: policyViolations.flatMap(({ path, kind }) => (kind === 'outside' ? [path] : [])),
     never: policyViolations.flatMap(({ path, kind }) => (kind === 'outside' || kind === 'denied' ? [] : [path])),
-    ...(adjustment === undefined ? {} : { adjustment }),
-    ...(withoutWork === undefined ? {} : { withoutWork }),
+    ...defined({ adjustment, withoutWork }),
   }
 }
 

@@ -42,6 +42,7 @@ import {
   type ServerLaunch,
 } from './postmaster.ts'
 import { findPrograms } from './postgres-programs.ts'
+import { defined } from '../../domain/defined.ts'
 
 /** `unstuck` owns everything; `unstuck_reader`, of commands that only read, can write nothing. */
 export type DatabaseRole = 'unstuck' | 'unstuck_reader'
@@ -228,7 +229,7 @@ const launchOn = (host: Host): ServerLaunch => {
   makePrivate(account, top)
   makePrivate(account, places.folder)
   const programs = readablePrograms(account, found, places.folder)
-  return { places, programs, account, ...(settings === undefined ? {} : { settings }) }
+  return { places, programs, account, ...defined({ settings }) }
 }
 
 const withServerLock = <T>(host: Host, work: () => Promise<T>): Promise<T> => {

@@ -7,6 +7,7 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync, sy
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { AppError } from '../../errors.ts'
+import { defined } from '../../domain/defined.ts'
 
 export interface Programs {
   /** The folder of `postgres` and `initdb`. */
@@ -76,7 +77,7 @@ const packaged = (linksIn: string): Programs | undefined => {
   const libraries = linkLibraries(top, linksIn)
   const bin = join(top, 'bin')
   const major = majorOf(bin, libraries)
-  return major === undefined ? undefined : { bin, top, major, ...(libraries === undefined ? {} : { libraries }) }
+  return major === undefined ? undefined : { bin, top, major, ...defined({ libraries }) }
 }
 
 const entriesOf = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder) : [])

@@ -11,6 +11,7 @@ import { readLaunch } from '../../agent/denials.ts'
 import { keptPlan, keptReport } from '../../agent/turn-reports.ts'
 import { workTreeOf, type RunContext } from '../../core/run-context.ts'
 import { planFileMatcher } from './plan-files.ts'
+import { defined } from '../../../domain/defined.ts'
 
 /** Only the CLI's own final event: other output may hold what a tool printed. */
 const finalMessage = (runContext: RunContext): string | undefined => {
@@ -20,10 +21,7 @@ const finalMessage = (runContext: RunContext): string | undefined => {
 
 const reviewOf = (runContext: RunContext): Review => {
   const [file, message] = [keptReport(runContext, 'review.json'), finalMessage(runContext)]
-  return readReview(
-    { ...(file === undefined ? {} : { file }), ...(message === undefined ? {} : { message }) },
-    runContext.context.config().loop.completion_promise,
-  )
+  return readReview({ ...defined({ file, message }) }, runContext.context.config().loop.completion_promise)
 }
 
 const mostBytes = 64 * 1024 * 1024

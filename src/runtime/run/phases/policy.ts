@@ -12,6 +12,7 @@ import { checkChangedPaths } from '../path-fence.ts'
 import { policyOptions } from '../policy-options.ts'
 import type { Phase } from '../phase.ts'
 import { secretLines, unsearchedNotes } from '../secret-lines.ts'
+import { defined } from '../../../domain/defined.ts'
 
 /** The size of the change, if it is above a limit. A person's own work is as large as they want it to be. */
 const sizeAboveLimits = async (
@@ -33,7 +34,7 @@ const accept = async (runContext: RunContext, found: ChangeList): Promise<void> 
   const verdict = run.verdict && {
     ...run.verdict,
     notes: [...new Set([...run.verdict.notes, ...notes])],
-    ...(large === undefined ? {} : { oversized: large }),
+    ...defined({ oversized: large }),
   }
   const changed = found.changes.map(({ path }) => path)
   const excluded = (run.verdict?.excluded ?? []).map(({ path }) => path.replace(/\/$/, ''))

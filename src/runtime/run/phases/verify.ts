@@ -57,6 +57,7 @@ import type { JudgedReport } from '../../checks/check-runner.ts'
 import { followOwn } from '../own-recovery.ts'
 import { tryBuild } from '../try-build.ts'
 import { leaveOutsideOut } from '../without-outside.ts'
+import { defined } from '../../../domain/defined.ts'
 
 /** What the passing checks prove, and the changes of the checks themselves. */
 const recordWeakened = async (
@@ -291,7 +292,7 @@ const verifyChanged = async (runContext: RunContext, { found, planned, verdict }
     return recover(runContext, { kind: 'unverified', reason: nothingRan }, { source: 'verification' })
   const proof = report.results.length === 0 ? undefined : await proveWork(runContext, found, report)
   if (isReleased(runContext)) return 'ended'
-  const proven: Work = { ...work, verdict: { ...work.verdict, ...(proof === undefined ? {} : { proof }) } }
+  const proven: Work = { ...work, verdict: { ...work.verdict, ...defined({ proof }) } }
   return (
     (decides(proof) ? undefined : await refuseRemoved(runContext, proven, report)) ??
     (await reportWeakened(runContext, proven)) ??
