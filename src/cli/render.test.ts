@@ -7,6 +7,7 @@ const recovery = (status: ReportView['recovered'][number]['status']) => ({
   label: 'l',
   status,
   action: 'A',
+  did: 'did it',
   task: 't-1',
   ms: null,
   detail: '',

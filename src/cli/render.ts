@@ -221,8 +221,10 @@ export const statusLines = (
 const spentText = (spent: ReportView['spent']): string =>
   `${Math.round(spent.tokens)} tokens, ${spent.costUsd.toFixed(2)} US dollars, ${durationText(spent.seconds)} of agent time`
 
-/** `RESTART_WITH_HINT` as "restart with hint": labels and actions are stored as codes. */
-export const wordsOf = (code: string): string => code.toLowerCase().replaceAll('_', ' ')
+const causes: Record<string, string> = { red_before: 'tests that failed before the work' }
+
+/** `provider_overloaded` as "provider overloaded": labels and kinds are stored as codes. */
+export const wordsOf = (code: string): string => causes[code] ?? code.toLowerCase().replaceAll('_', ' ')
 
 const recoveryWords: Record<string, string> = { success: 'helped', failed: 'did not help', acting: 'in progress' }
 
@@ -230,6 +232,13 @@ const recoveryWords: Record<string, string> = { success: 'helped', failed: 'did 
 const recoveredText = (all: ReportView['recovered']): string => {
   const count = (status: string): number => all.filter((entry) => entry.status === status).length
   return `Recoveries: ${count('success')} helped, ${count('acting')} in progress, ${count('failed')} did not help`
+}
+
+const recoveryLine = (paint: Paint, { status, label, did, ms, detail }: ReportView['recovered'][number]): string => {
+  const mark = status === 'success' ? paint.good('✓') : status === 'failed' ? paint.bad('✗') : '…'
+  const after = ms === null ? '' : ` after ${durationText(ms / 1000)}`
+  const result = `${recoveryWords[status] ?? status}${after}${detail === '' ? '' : `: ${safe(detail)}`}`
+  return `  ${mark} ${wordsOf(label)}: ${safe(did)}; ${paint.dim(result)}`
 }
 
 export const reportLines = (paint: Paint, report: ReportView): string[] => [
@@ -247,10 +256,7 @@ export const reportLines = (paint: Paint, report: ReportView): string[] => [
   `Ready to land on your branch: ${report.ready.length}`,
   ...report.ready.map((entry) => `  ${safe(readableTitle(entry.title))}: ${paint.bold(entry.command)}`),
   recoveredText(report.recovered),
-  ...report.recovered.map(
-    (entry) =>
-      `  ${entry.status === 'success' ? paint.good('✓') : entry.status === 'failed' ? paint.bad('✗') : '…'} ${wordsOf(entry.label)}: ${wordsOf(entry.action)}, ${recoveryWords[entry.status] ?? entry.status}${entry.ms === null ? '' : ` after ${durationText(entry.ms / 1000)}`}${entry.detail === '' ? '' : paint.dim(`: ${safe(entry.detail)}`)}`,
-  ),
+  ...report.recovered.map((entry) => recoveryLine(paint, entry)),
   ...(report.reworked.length === 0 ? [] : [`Continued by a new task: ${report.reworked.length}`]),
   ...report.reworked.map(
     (entry) =>

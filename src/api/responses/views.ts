@@ -227,6 +227,7 @@ export const reportSchema = z.strictObject({
       label: text,
       status: recoveryStatus,
       action: text,
+      /** The action as a sentence says it: "waited and retried". */ did: text,
       task: text,
       ms: z.number().nullable(),
       detail: text,

@@ -1,5 +1,6 @@
 /** What the demo prints for people: progress lines of at most 80 columns, and the report at the end. Pure. */
 import { basename } from 'node:path'
+import { actionText, type StoredAction } from '../../domain/action-text.ts'
 import { safe, wordsOf } from '../render.ts'
 import type { Observation, DemoOutcome } from './observe.ts'
 import type { Chapter } from './story.ts'
@@ -51,7 +52,7 @@ const text = (event: Observation, key: string): string => {
 const sentences: Record<string, (event: Observation) => string> = {
   'run.started': (event) => `attempt ${text(event, 'number')} started with ${text(event, 'harness')}`,
   'recovery.started': (event) =>
-    `saw ${wordsOf(text(event, 'label'))}; trying: ${wordsOf((event.payload.action as { name?: string } | undefined)?.name ?? '')}`,
+    `saw ${wordsOf(text(event, 'label'))}: ${safe(actionText(event.payload.action as StoredAction))}`,
   recovery: (event) =>
     `${event.payload.status === 'success' ? 'recovered' : 'not recovered'}: ${text(event, 'detail')}`,
   'run.reattached': () => 'the restarted engine re-attached to the agent',

@@ -1,4 +1,5 @@
 /** Parts of the report: what was recovered and continued by new tasks since a time. */
+import { actionText } from '../../domain/action-text.ts'
 import type { Queryable } from '../../store/db.ts'
 import { listRecoveries } from '../../store/recovery.ts'
 import { autonomySince, recoveryClasses, recoveryDays, worstFailures } from '../../store/recovery-figures.ts'
@@ -12,6 +13,7 @@ export const recoveredSince = async (db: Queryable, since: Date) =>
       label: entry.label,
       status: entry.status,
       action: entry.action.name,
+      did: actionText(entry.action),
       task: entry.taskId,
       ms: entry.decidedAt === null ? null : entry.decidedAt.getTime() - entry.startedAt.getTime(),
       detail: entry.detail,
