@@ -41,7 +41,7 @@ const segmentsOf = (text: string): string[] =>
 const isLockfile = (area: string): boolean => lockfiles.has((segmentsOf(area).at(-1) ?? '').toLowerCase())
 
 /** The folder that contains everything a path or glob can match: its segments before the first wildcard. Empty = anywhere. */
-const coveredBy = (path: string): string => {
+export const coveringFolder = (path: string): string => {
   const segments = segmentsOf(path)
   const wild = segments.findIndex((segment) => /[*?[\]{}!]/.test(segment))
   return (wild === -1 ? segments : segments.slice(0, wild)).join('/')
@@ -55,10 +55,10 @@ const sorted = (areas: string[]): string[] => [...new Set(areas)].sort()
  */
 export const areasOf = (task: { targetArea: string | null; allowedPaths: readonly string[] }): string[] => {
   if (task.targetArea !== null) {
-    const named = task.targetArea.split(',').map(coveredBy)
+    const named = task.targetArea.split(',').map(coveringFolder)
     return sorted(named.filter((area) => area !== '' && !isLockfile(area)))
   }
-  const covered = task.allowedPaths.filter((path) => !isLockfile(path)).map(coveredBy)
+  const covered = task.allowedPaths.filter((path) => !isLockfile(path)).map(coveringFolder)
   return covered.includes('') ? [] : sorted(covered)
 }
 

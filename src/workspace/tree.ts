@@ -7,22 +7,29 @@ import { inShadow, type Shadow } from './shadow.ts'
 
 const largestText = 1024 * 1024
 
-export interface TopOfCommit {
+/** The most files of a commit whose texts are read. */
+const mostTexts = 100
+
+export interface FilesOfCommit {
   names: string[]
-  /** Texts of the wanted names that are plain files of at most 1 MiB. */
+  /** Texts of the wanted files that are plain ones of at most 1 MiB. */
   texts: Record<string, string>
 }
 
-export const topOfCommit = async (repository: Repository, commit: string, wanted: string[]): Promise<TopOfCommit> => {
+export const filesOfCommit = async (
+  repository: Repository,
+  commit: string,
+  isWanted: (path: string) => boolean,
+): Promise<FilesOfCommit> => {
   const place = inRepository(repository)
-  const { stdout } = await git(['ls-tree', '-z', '-l', objectName(commit)], place)
-  const names: string[] = []
+  const list = async (...args: string[]): Promise<string[]> =>
+    fieldsOf((await git(['ls-tree', '-z', '--full-tree', ...args], place)).stdout)
+  const names = await list('-r', '--name-only', objectName(commit))
+  const wanted = names.filter(isWanted).slice(0, mostTexts)
   const texts: Record<string, string> = {}
-  for (const line of fieldsOf(stdout)) {
-    const match = /^(\d{6}) blob ([0-9a-f]+) +(\d+)\t(.+)$/s.exec(line)
-    names.push(line.slice(line.indexOf('\t') + 1))
-    const [, mode = '', object = '', size = '', name = ''] = match ?? []
-    if (!mode.startsWith('100') || !wanted.includes(name) || Number(size) > largestText) continue
+  for (const line of wanted.length === 0 ? [] : await list('-l', objectName(commit), '--', ...wanted)) {
+    const [, object = '', size = '', name = ''] = /^100\d{3} blob ([0-9a-f]+) +(\d+)\t(.+)$/s.exec(line) ?? []
+    if (object === '' || Number(size) > largestText) continue
     texts[name] = (await git(['cat-file', 'blob', objectName(object)], place)).stdout
   }
   return { names, texts }

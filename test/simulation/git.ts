@@ -404,13 +404,9 @@ const workCalls = (state: State) => ({
     return new Set(paths.filter((path) => files.some((file) => file === path || file.startsWith(`${path}/`))))
   },
   treeOf: (_shadow: Shadow, object: string) => state.commits.get(object)?.tree ?? object,
-  topOfCommit: (_repository: Repository, commit: string, wanted: string[]) => {
-    const files = state.treeOf(commit)
-    const names = [...new Set([...files.keys()].map((path) => path.split('/')[0] ?? ''))]
-    return {
-      names,
-      texts: Object.fromEntries(wanted.flatMap((name) => (files.has(name) ? [[name, files.get(name) ?? '']] : []))),
-    }
+  filesOfCommit: (_repository: Repository, commit: string, isWanted: (path: string) => boolean) => {
+    const files = [...state.treeOf(commit)]
+    return { names: files.map(([path]) => path), texts: Object.fromEntries(files.filter(([path]) => isWanted(path))) }
   },
 })
 

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { exitCodes } from '../../errors.ts'
 import type { Register } from '../command-options.ts'
+import type { Repository } from '../../workspace/repository-types.ts'
 import { printLine, type Io } from '../io.ts'
 
 interface Found {
@@ -10,16 +11,17 @@ interface Found {
   checks: string[]
 }
 
-const inspect = async (io: Io, root: string): Promise<Found> => {
+const inspect = async (io: Io, repository: Repository): Promise<Found> => {
+  const { root } = repository
   const { loadConfig } = await import('../../config/config.ts')
   const { realFiles } = await import('../../runtime/core/files.ts')
-  const { programsOn } = await import('../../runtime/core/find-program.ts')
-  const { inferredChecks, topOfFolder } = await import('../../runtime/checks/infer-from-files.ts')
+  const { checksFor } = await import('../../runtime/checks/infer-below.ts')
+  const { inferHere } = await import('../run/inferred-here.ts')
   const { defaultHarness } = await import('../../runtime/harness/harness-choice.ts')
   const config = loadConfig({ root, environment: io.environment })
   return {
     harness: defaultHarness(realFiles, config, io.environment.PATH),
-    checks: inferredChecks(topOfFolder(realFiles, root), programsOn(realFiles, io.environment.PATH)),
+    checks: checksFor(await inferHere(repository, io.environment.PATH), ['**']).commands,
   }
 }
 
@@ -54,7 +56,7 @@ const init = async (io: Io, options: { hooks?: boolean }): Promise<number> => {
     return exitCodes.ok
   }
   makeRoot(home)
-  const found = await inspect(io, repository.root)
+  const found = await inspect(io, repository)
   mkdirSync(join(repository.root, '.unstuck'), { recursive: true })
   writeFileSync(path, `${JSON.stringify(configOf(found), null, 2)}\n`, { flag: 'wx' })
   printLine(io, `Wrote ${path}. ${foundText(found)}`)

@@ -8,8 +8,7 @@ import type { PlanMode } from '../../domain/task.ts'
 import { subjectText } from '../../domain/task-review.ts'
 import { AppError } from '../../errors.ts'
 import { checksInCheckout, firstChecks } from '../../runtime/checks/first-checks.ts'
-import { inferredChecks, topOfFolder } from '../../runtime/checks/infer-from-files.ts'
-import { programsOn } from '../../runtime/core/find-program.ts'
+import { checksFor, type InferredChecks } from '../../runtime/checks/infer-below.ts'
 import { realFiles } from '../../runtime/core/files.ts'
 import { whyNotAllowed, whyTooWide } from '../../config/wide-folder.ts'
 import { plannedAs } from '../../runtime/goal/check-kinds.ts'
@@ -19,6 +18,7 @@ import type { Home } from '../engine/home.ts'
 import { printLine, type Io } from '../io.ts'
 import { safe } from '../render.ts'
 import { defined } from '../../domain/defined.ts'
+import { inferHere, notRunLines } from './inferred-here.ts'
 
 export interface RunOptions extends JsonOption {
   merge?: boolean
@@ -181,41 +181,26 @@ interface Planned {
 }
 
 /** The checks of a planned task. Checks of a repository by URL are inferred later, when its commit has been fetched. */
-const checksText = (
-  io: Io,
-  { home: { repository, worktree }, config }: Planned,
+const checksOf = (
+  { home: { repository }, config }: Planned,
   task: GoalInput['tasks'][number],
+  inferred: InferredChecks | undefined,
 ): string => {
-  if (repository.url !== undefined && task.commands.length === 0)
+  if (inferred === undefined && task.commands.length === 0)
     return 'Checks: from the configuration, or inferred from the repository when the goal starts'
-  const inferred =
-    repository.url === undefined
-      ? inferredChecks(
-          topOfFolder(realFiles, (worktree ?? repository).root),
-          programsOn(realFiles, io.environment.PATH),
-        )
-      : []
-  const { commands, source } = firstChecks(task, config, inferred)
+  const below = inferred === undefined ? [] : checksFor(inferred, task.allowedPaths).commands
+  const { commands, source } = firstChecks(task, config, below)
   return checksInCheckout(realFiles, repository.root, { commands, commandSource: source, role: task.role })
 }
 
-/** Checks that the repository declares and that this machine cannot start: they are not run in silence. */
-const unstartableLines = ({ repository, worktree }: Home, path: string | undefined): string[] => {
-  if (repository.url !== undefined) return []
-  const top = topOfFolder(realFiles, (worktree ?? repository).root)
-  const started = inferredChecks(top, programsOn(realFiles, path))
-  const left = inferredChecks(top, () => true).filter((command) => !started.includes(command))
-  return left.length === 0 ? [] : [`Not run, because its program is not on your PATH: ${left.join(', ')}`]
-}
-
 /** Describes the checks of an accepted goal, without repeating equal lines, and what will keep it from landing. */
-export const goalCheckLines = (
+export const goalCheckLines = async (
   home: Home,
   goal: Pick<GoalView, 'id' | 'branch' | 'tasks' | 'autoMerge' | 'targetBranch' | 'repoMode'>,
   path: string | undefined,
-): string[] => [
+): Promise<string[]> => [
   ...new Set(goal.tasks.map((task) => checksInCheckout(realFiles, home.repository.root, task))),
-  ...(goal.tasks.some(({ commandSource }) => commandSource === 'inferred') ? unstartableLines(home, path) : []),
+  ...(await notRunLines(home, goal.tasks, path)),
   ...(goal.autoMerge && goal.targetBranch === null && goal.repoMode === 'local'
     ? [
         `HEAD is detached, so there is no branch to land on: the work will wait on ${goal.branch}, for: unstuck land ${goal.id} --into <branch>`,
@@ -223,8 +208,11 @@ export const goalCheckLines = (
     : []),
 ]
 
-export const showPlan = (io: Io, { input, options }: Request, planned: Planned): void => {
-  const { config, harnessOf } = planned
+export const showPlan = async (io: Io, { input, options }: Request, planned: Planned): Promise<void> => {
+  const { config, harnessOf, home } = planned
+  const { repository, worktree } = home
+  const { PATH } = io.environment
+  const inferred = repository.url === undefined ? await inferHere(worktree ?? repository, PATH) : undefined
   printLine(io, input.title)
   for (const [index, task] of input.tasks.entries()) {
     const after = task.after.length === 0 ? '' : `, after task ${task.after.join(', ')}`
@@ -235,10 +223,14 @@ export const showPlan = (io: Io, { input, options }: Request, planned: Planned):
     if (task.kind === 'loop' || (task.kind === undefined && options.strategy === 'loop'))
       printLine(io, '     In turns of planner, worker, tester and reviewer, until promise and gates hold')
     printLine(io, `     May change: ${task.allowedPaths.join(', ')}`)
-    printLine(io, `     ${safe(checksText(io, planned, task))}`)
+    printLine(io, `     ${safe(checksOf(planned, task, inferred))}`)
     const judge = strictestMode([config.judge.mode, options.judge ?? null, task.judge ?? null])
     if (judge !== 'auto') printLine(io, `     Lands after ${judge === 'llm' ? 'a reviewer' : 'you'} approved it`)
   }
+  const sources = input.tasks.map(({ allowedPaths, ...task }) => ({
+    ...{ allowedPaths, commandSource: firstChecks(task, config, []).source },
+  }))
+  for (const text of await notRunLines(home, sources, PATH)) printLine(io, safe(text))
   if (options.plan !== undefined)
     printLine(io, 'A planner divides it into tasks first; this is what is done without a plan.')
   printLine(io, landingText(options, config.git.branchPrefix))

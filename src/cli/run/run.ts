@@ -81,7 +81,7 @@ export const runGoal = async (live: Live, words: string[], options: RunOptions):
   if (options.dryRun === true) {
     live.close()
     if (options.json === true) printJson(io, request)
-    else showPlan(io, request, { home, config, harnessOf })
+    else await showPlan(io, request, { home, config, harnessOf })
     return exitCodes.ok
   }
   return submit(live, home, { request, options, config })
@@ -145,7 +145,7 @@ const submit = async (
   if (options.json !== true) {
     const view = await client.get<GoalView>(`/goals/${goal.id}`)
     const rules = isFirst ? ownerRuleLines(await readOwnerRules(home.repository)) : []
-    for (const text of [...goalCheckLines(home, view, live.io.environment.PATH), ...rules])
+    for (const text of [...(await goalCheckLines(home, view, live.io.environment.PATH)), ...rules])
       printLine(live.io, safe(text))
   }
   if (options.detach !== true)

@@ -15,6 +15,8 @@ export interface RepositoryFacts {
   makefile?: string
   /** Text of pyproject.toml of the top folder. */
   pyproject?: string
+  /** Texts of its files with requirements. */
+  requirements?: string
   /** Paths of tracked files. */
   files: readonly string[]
   /** Whether the owner's PATH has a program: a check whose program is missing checks nothing. Absent = it has all. */
@@ -76,12 +78,14 @@ const pytests: readonly [lockfile: string, program: string][] = [
 ]
 
 const pythonCommands = (
-  { pyproject = '', hasProgram = hasAll }: RepositoryFacts,
+  { pyproject = '', requirements = '', hasProgram = hasAll }: RepositoryFacts,
   files: ReadonlySet<string>,
 ): string[] => {
   const declares = files.has('pytest.ini') || /^\[tool\.pytest\b/m.test(pyproject) || files.has('conftest.py')
   const isPython =
-    declares || files.has('pyproject.toml') || files.has('setup.py') || files.has('setup.cfg') || files.has('tox.ini')
+    declares ||
+    /^[ \t]*pytest\b/m.test(requirements) ||
+    ['pyproject.toml', 'setup.py', 'setup.cfg', 'tox.ini'].some((name) => files.has(name))
   const hasTests = [...files].some((path) => /(^|\/)(test_[^/]*|[^/]*_test)\.py$/.test(path))
   if (!isPython || !(declares || hasTests)) return []
   const [, manager] = pytests.find(([lockfile, program]) => files.has(lockfile) && hasProgram(program)) ?? []
@@ -117,20 +121,25 @@ const declaredCommands = (files: ReadonlySet<string>): string[] =>
     )
     .map(({ command, wrapper }) => (wrapper !== undefined && files.has(wrapper[0]) ? wrapper[1] : command))
 
-/** The commands that can be started here; if none can, all of them: the run then asks before it starts an agent. */
-const startable = (commands: string[], hasProgram: HasProgram): string[] => {
-  const found = commands.filter((command) => {
-    const [program = ''] = command.split(' ')
-    return program.includes('/') || hasProgram(program)
-  })
-  return found.length > 0 ? found : commands
+/** Whether the program of an inferred command can be started here. */
+export const isStartable = (command: string, hasProgram: HasProgram): boolean => {
+  const [program = ''] = command.split(' ')
+  return program.includes('/') || hasProgram(program)
 }
 
-export const inferCommands = (facts: RepositoryFacts): string[] => {
+/** All commands, also those that cannot be started here. */
+export const declaredChecks = (facts: RepositoryFacts): string[] => {
   const files = new Set(facts.files)
   const found = [...packageCommands(facts, files), ...declaredCommands(files), ...pythonCommands(facts, files)]
   // A Makefile next to another stack usually calls the tests of that stack, which would then run twice.
   const target = testTarget(facts.makefile ?? '')
   if (found.length === 0 && target !== undefined) found.push(`make ${target}`)
-  return startable(found, facts.hasProgram ?? hasAll).slice(0, maxCommands)
+  return found
+}
+
+/** The commands that can be started here; if none can, all of them: the run then asks before it starts an agent. */
+export const inferCommands = (facts: RepositoryFacts): string[] => {
+  const found = declaredChecks(facts)
+  const startable = found.filter((command) => isStartable(command, facts.hasProgram ?? hasAll))
+  return (startable.length > 0 ? startable : found).slice(0, maxCommands)
 }

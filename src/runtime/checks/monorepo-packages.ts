@@ -1,6 +1,7 @@
 /** The packages of a monorepo, as the manifest of its top folder lists them. */
 import { join } from 'node:path'
 import type { WorkspacePackage } from '../../recovery/command/narrowing.ts'
+import { parsePathRule, pathMatcher } from '../../recovery/policy/path-rule.ts'
 import { readIfFile, type Files } from '../core/files.ts'
 
 interface Manifest {
@@ -10,13 +11,16 @@ interface Manifest {
   [group: string]: unknown
 }
 
-const manifestOf = (files: Files, folder: string): Manifest | undefined => {
+const parsedManifest = (text = ''): Manifest | undefined => {
   try {
-    return JSON.parse(readIfFile(files, join(folder, 'package.json')) ?? '') as Manifest
+    return (JSON.parse(text) as Manifest | null) ?? undefined
   } catch {
     return undefined // no package, or a manifest that no package manager can read either
   }
 }
+
+const manifestOf = (files: Files, folder: string): Manifest | undefined =>
+  parsedManifest(readIfFile(files, join(folder, 'package.json')))
 
 /** The list below `packages:`; undefined for any other form. */
 const pnpmPatterns = (text: string | undefined): string[] | undefined => {
@@ -27,11 +31,22 @@ const pnpmPatterns = (text: string | undefined): string[] | undefined => {
     .filter((line) => line !== '')
 }
 
-const patternsOf = (files: Files, top: string): string[] | undefined => {
-  const { workspaces } = manifestOf(files, top) ?? {}
+const patternsOf = (manifest: Manifest | undefined, pnpm: string | undefined): string[] | undefined => {
+  const { workspaces } = manifest ?? {}
   const listed = Array.isArray(workspaces) ? workspaces : (workspaces as { packages?: unknown } | undefined)?.packages
-  if (!Array.isArray(listed)) return pnpmPatterns(readIfFile(files, join(top, 'pnpm-workspace.yaml')))
+  if (!Array.isArray(listed)) return pnpmPatterns(pnpm)
   return listed.every((each) => typeof each === 'string') ? listed : undefined
+}
+
+/** Whether a folder is a package of the workspace whose package.json and pnpm-workspace.yaml these are. */
+export const isWorkspaceMember = (
+  manifest: string | undefined,
+  pnpm: string | undefined,
+): ((folder: string) => boolean) => {
+  const patterns = patternsOf(parsedManifest(manifest), pnpm) ?? []
+  const rules = patterns.map((pattern) => parsePathRule(pattern)).flatMap((each) => (each.ok ? [each.rule] : []))
+  const matchers = rules.map(pathMatcher)
+  return (folder) => matchers.some((matches) => matches(folder))
 }
 
 /** Folders of `a/b` and `a/*`; undefined for any other pattern, which could match packages that are not found here. */
@@ -49,7 +64,8 @@ const groups = ['dependencies', 'devDependencies', 'peerDependencies', 'optional
 
 /** All packages; undefined = not all of them can be found, so a check must not be narrowed. */
 export const packagesIn = (files: Files, top: string): WorkspacePackage[] | undefined => {
-  const found = patternsOf(files, top)?.map((pattern) => foldersOf(files, top, pattern))
+  const pnpm = readIfFile(files, join(top, 'pnpm-workspace.yaml'))
+  const found = patternsOf(manifestOf(files, top), pnpm)?.map((pattern) => foldersOf(files, top, pattern))
   if (found === undefined || found.some((folders) => folders === undefined)) return undefined
   return [...new Set(found.flatMap((folders) => folders ?? []))].flatMap((folder) => {
     const manifest = manifestOf(files, join(top, folder))

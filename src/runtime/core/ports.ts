@@ -61,7 +61,7 @@ import { restoreCheckout } from '../../workspace/restore-checkout.ts'
 import { readGitTrace, traceVariables } from '../../workspace/git-trace.ts'
 import { renamesSince } from '../../workspace/renames.ts'
 import { commitsBetween, isContainedIn, mergeBase, recentCommits } from '../../workspace/history.ts'
-import { topOfCommit, treeOf } from '../../workspace/tree.ts'
+import { filesOfCommit, treeOf } from '../../workspace/tree.ts'
 import { tendTrees } from '../../workspace/tree-pool.ts'
 import { readSigning, signCommits, trySigning } from '../../workspace/signing.ts'
 import { repairDependencies } from '../../workspace/repair-dependencies.ts'
@@ -187,7 +187,7 @@ const realGit = {
   tendTrees,
   textAt: fileTextAt,
   textsAt: fileTextsAt,
-  topOfCommit,
+  filesOfCommit,
   treeOf,
   traceVariables,
   trySigning,

@@ -14,14 +14,14 @@ import { linkIssue } from '../../store/forge-link.ts'
 import { insertGoal, moveGoal } from '../../store/goal.ts'
 import { mergeNumbered } from '../../store/merge.ts'
 import { insertTasks, type NewTask } from '../../store/task.ts'
-import type { TopOfCommit } from '../../workspace/tree.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
 import { opensPullRequests } from '../landing/pull-request.ts'
 import { checkGoal } from './check-goal.ts'
 import { kindOf, plannedAs } from './check-kinds.ts'
 import type { GoalInput } from './goal-input.ts'
 import { chooseHarness } from '../harness/harness-choice.ts'
-import { inferredChecks, manifestNames, topOfFolder } from '../checks/infer-from-files.ts'
+import { checksFor, type InferredChecks } from '../checks/infer-below.ts'
+import { filesOfFolder, inferChecks, isManifestOfChecks } from '../checks/infer-from-files.ts'
 import { programsOn } from '../core/find-program.ts'
 import { firstChecks } from '../checks/first-checks.ts'
 import { maxTitle } from '../core/task-fields.ts'
@@ -46,18 +46,25 @@ export interface GoalOptions {
   issue?: { id: string; url: string; label?: string }
 }
 
-const topOf = async (context: Context, start: Start, { worktree }: GoalOptions): Promise<TopOfCommit> => {
+const inferIn = async (context: Context, start: Start, { worktree }: GoalOptions): Promise<InferredChecks> => {
+  const { ports, repository } = context
+  const committed =
+    start.head === null
+      ? { names: [], texts: {} }
+      : await ports.git.filesOfCommit(repository, start.head, isManifestOfChecks)
   // With a remote there is only a mirror here, so the commit shows what clones will contain.
-  if (context.remote !== undefined && start.head !== null)
-    return context.ports.git.topOfCommit(context.repository, start.head, manifestNames)
-  return topOfFolder(context.ports.files, worktree ?? context.repository.root)
+  const found =
+    context.remote !== undefined && start.head !== null
+      ? committed
+      : filesOfFolder(ports.files, worktree ?? repository.root, committed)
+  return inferChecks(found, programsOn(ports.files, context.environment.PATH))
 }
 
 interface Plan {
   goalId: string
   input: GoalInput
   options: GoalOptions
-  top: TopOfCommit
+  inferred: InferredChecks
 }
 
 const checkMergeEntries = async ({ db }: Context, input: GoalInput): Promise<void> => {
@@ -76,12 +83,11 @@ const planningFields = ({ title, tasks: [task] }: GoalInput, plan: PlanMode): Pa
   ...{ plan, title: `Plan: ${title}`.slice(0, maxTitle), instructions: task?.instructions ?? title },
 })
 
-const newTasks = (context: Context, { goalId, input, options, top }: Plan): NewTask[] => {
+const newTasks = (context: Context, { goalId, input, options, inferred }: Plan): NewTask[] => {
   const config = context.config()
-  const inferred = inferredChecks(top, programsOn(context.ports.files, context.environment.PATH))
   const ids = new Map(input.tasks.map((task) => [task.id, context.newId('t')]))
   return input.tasks.map((task, index) => {
-    const checks = firstChecks(task, config, inferred)
+    const checks = firstChecks(task, config, checksFor(inferred, task.allowedPaths).commands)
     return {
       id: ids.get(task.id) as string,
       goalId,
@@ -192,7 +198,7 @@ export const createGoal = async (
   const start = await startOf(context, options)
   const id = context.newId('g')
   const { branchPrefix } = config.git
-  const tasks = newTasks(context, { goalId: id, input, options, top: await topOf(context, start, options) })
+  const tasks = newTasks(context, { goalId: id, input, options, inferred: await inferIn(context, start, options) })
   // The branch first: a goal without its branch could not land, while a branch without a goal does no harm.
   if (start.head !== null) {
     if (context.remote === undefined) recordOrphanBranch(context, { id, branchPrefix }, start.head)

@@ -2,7 +2,7 @@
  * The run of a task that divides its goal: a planner is asked, read-only, about the base commit, and its answer becomes tasks of the goal.
  * A plan is help, never a condition: without an answer that counts the goal is one task, as it would be without a planner.
  */
-import { inferredChecks, manifestNames } from '../checks/infer-from-files.ts'
+import { inferChecks, isManifestOfChecks } from '../checks/infer-from-files.ts'
 import { lackOf } from '../checks/lack-of-base.ts'
 import { manifestScripts } from '../checks/manifest-scripts.ts'
 import { isOfReplan, replanPriority } from '../../domain/replan.ts'
@@ -68,6 +68,8 @@ const mostTasks = 20
 /** Hints that the planner reads. All of them are compared with its tasks. */
 const mostHintLines = 20
 const longestRequirement = 2_000
+/** Each is read by a program. */
+const mostManifests = 40
 
 /** Why commands of the plan cannot judge work on the base commit. A model may only choose among checks that are there. */
 const refusedCommands = async (
@@ -99,20 +101,15 @@ export const baseOf = async ({ context, run, task }: RunContext): Promise<Base> 
   const commit = run.baseCommit ?? ''
   const files = await git.filesOf(context.shadow, commit)
   const texts: Record<string, string> = {}
-  for (const name of manifestNames) {
-    const text = files.includes(name) ? await git.textAt(context.shadow, commit, name) : undefined
-    if (text !== undefined) texts[name] = text
+  for (const path of files.filter(isManifestOfChecks).slice(0, mostManifests)) {
+    const text = await git.textAt(context.shadow, commit, path)
+    if (text !== undefined) texts[path] = text
   }
-  const top = [...new Set(files.map((path) => path.split('/')[0] ?? ''))]
-  const names = [...top, ...files.filter((path) => /^(?:tests?|spec)\/[^/]+$/.test(path))]
+  const inferred = await inferChecks({ names: files, texts }, programsOn(disk, context.environment['PATH']))
   return {
-    ...{ files, top, scripts: Object.keys(manifestScripts(texts['package.json'])) },
-    checks: [
-      ...new Set([
-        ...task.commands,
-        ...inferredChecks({ names, texts }, programsOn(disk, context.environment['PATH'])),
-      ]),
-    ],
+    ...{ files, top: [...new Set(files.map((path) => path.split('/')[0] ?? ''))] },
+    scripts: Object.keys(manifestScripts(texts['package.json'])),
+    checks: [...new Set([...task.commands, ...inferred.top, ...inferred.stacks.flatMap(({ commands }) => commands)])],
   }
 }
 
