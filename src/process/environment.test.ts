@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { allowedEnvironment, approvedEnvironment, commandEnvironment } from './environment.ts'
+import { allowedEnvironment, approvedEnvironment, commandEnvironment, withPythonOf } from './environment.ts'
 
 const source = {
   PATH: '/a/node_modules/.bin:/usr/bin:/b/node_modules/.bin/:/bin',
@@ -55,6 +55,7 @@ test('a command finds the tools of its own workspace first and no other projectâ
   expect(commandEnvironment('/srv', source).PATH).toBe(
     '/srv/node_modules/.bin:/srv/.venv/bin:/srv/venv/bin:/usr/bin:/bin',
   )
+  expect(withPythonOf('/srv/api', { PATH: '/bin' }).PATH).toBe('/srv/api/.venv/bin:/srv/api/venv/bin:/bin')
   expect(commandEnvironment('/srv', {}).PATH).toBe('/srv/node_modules/.bin:/srv/.venv/bin:/srv/venv/bin')
 })
 

@@ -69,6 +69,10 @@ export const commandEnvironment = (
   return withPath(kept, [...own, ...outerFolders(kept.PATH ?? '')])
 }
 
+/** For a command in a folder below: a Python project there has an environment of its own. */
+export const withPythonOf = (folder: string, environment: Record<string, string>): Record<string, string> =>
+  withPath(environment, [...pythonFolders.map((name) => join(folder, name)), environment.PATH ?? ''])
+
 const python = /^(?:python|pip|pipx|pytest)[\d.]*$/
 
 /**

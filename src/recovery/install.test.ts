@@ -1,7 +1,14 @@
 import { describe, expect, it, test } from 'vitest'
 import { diagnose } from './diagnosis.ts'
 import type { ObservedCheck } from './evidence.ts'
-import { chooseInstall, installsIn, installedPatterns, managers } from './install.ts'
+import {
+  chooseInstall,
+  installsIn,
+  installsLacking,
+  installedPatterns,
+  managers,
+  requirementFilesOf,
+} from './install.ts'
 import { nextStep, playbooks } from './ladder.ts'
 import type { PastRecovery } from './playbook.ts'
 
@@ -27,7 +34,7 @@ describe('the manager of a folder', () => {
     [
       { 'requirements.txt': '', 'Cargo.lock': '' },
       [
-        'pip: .venv/bin/python -m pip install --no-input --disable-pip-version-check -r requirements.txt',
+        'pip: .venv/bin/python -m pip install --ignore-installed --no-input --disable-pip-version-check -r requirements.txt',
         'cargo: cargo fetch --locked',
       ],
     ],
@@ -41,6 +48,14 @@ describe('the manager of a folder', () => {
       commands: [expect.anything(), expect.arrayContaining(['tools/requirements.txt'])],
     })
     expect(installedPatterns(install === undefined ? [] : [install])).toEqual(['/.venv'])
+  })
+  it('installs what the tests of a Python project need as well, and finds an environment beside its requirements', () => {
+    const files = ['requirements.txt', 'requirements-dev.txt']
+    const installs = installsIn('api', (name) => (files.includes(name) ? '' : undefined))
+    expect(installs.map(requirementFilesOf)).toEqual([files.map((name) => `api/${name}`)])
+    const lacking = (there: string[]): number =>
+      installsLacking(installs, { read: () => '', has: (path) => there.includes(path) }).length
+    expect([[], ['.venv'], ['api/.venv'], ['web/.venv']].map(lacking)).toEqual([1, 0, 0, 1])
   })
   it('creates folders that do not count as work', () => {
     expect(installedPatterns([{ manager: 'npm', folder: 'web', commands: [] }])).toEqual(['/web/node_modules'])

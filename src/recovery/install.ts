@@ -4,6 +4,7 @@
  * the runtime reads the files, and runs the commands only in the run's clone.
  */
 import type { Install } from '../domain/install.ts'
+import { parentOf } from './check/shell-calls.ts'
 import { digestOf } from './signature.ts'
 import { programName, readCommand } from './diagnosis/argv.ts'
 
@@ -16,13 +17,15 @@ interface Manager {
   files: readonly string[]
   /** What the file must contain, where its name alone is not enough. */
   holds?: RegExp
-  /** `{file}` is the file above, relative to where the command runs. */
+  /** Files beside it whose packages are installed too, such as those that only tests need. */
+  beside?: readonly string[]
+  /** `{file}` is the file above, relative to where the command runs; those beside it follow as further `-r`. */
   commands: readonly (readonly string[])[]
   /** The commands run at the top of the workspace, wherever the file is. */
   atTop?: true
   /** Files and folders that the install creates. They are not an agent's work. */
   makes: readonly string[]
-  /** Where the packages are, one of these; absent = also in folders of the user's account, so a fresh clone need not lack them. */
+  /** Where the packages are, one of these, also beside the file where the commands run at the top; absent = also in folders of the user's account, so a fresh clone need not lack them. */
   keeps?: readonly string[]
   /** The version with which a test ran these commands and made a failing check pass; null = never run for real. */
   ran: string | null
@@ -107,13 +110,19 @@ export const managers: readonly Manager[] = [
     id: 'pip',
     ecosystem: 'python',
     files: ['requirements.txt'],
-    // Into a virtual environment of the clone, because pip would otherwise write into the user's environment.
+    beside: ['requirements-dev.txt', 'requirements-test.txt', 'dev-requirements.txt', 'test-requirements.txt'],
+    // Into a virtual environment of the clone, because pip would otherwise write into the user's environment. What no file asks for, such
+    // as a test runner of the machine, is found where the interpreter has it; what one asks for is there with its programs.
     commands: [
-      ['python3', '-m', 'venv', '.venv'],
-      ['.venv/bin/python', '-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '-r', '{file}'],
+      ['python3', '-m', 'venv', '--system-site-packages', '.venv'],
+      [
+        ...['.venv/bin/python', '-m', 'pip', 'install', '--ignore-installed', '--no-input'],
+        ...['--disable-pip-version-check', '-r', '{file}'],
+      ],
     ],
     atTop: true,
     makes: ['.venv'],
+    keeps: ['.venv', 'venv'],
     ran: 'pip 23.2 (Python 3.11)',
   },
   {
@@ -209,7 +218,10 @@ export const isManifest = (name: string): boolean => managers.some(({ files }) =
 const manifests = ['package.json', 'pyproject.toml', 'go.mod', 'Cargo.toml', 'Gemfile', 'composer.json']
 
 /** Files that decide what an install brings. */
-export const dependencyFiles: ReadonlySet<string> = new Set([...manifests, ...managers.flatMap(({ files }) => files)])
+export const dependencyFiles: ReadonlySet<string> = new Set([
+  ...manifests,
+  ...managers.flatMap(({ files, beside = [] }) => [...files, ...beside]),
+])
 
 /** The installs for a folder, at most one per ecosystem. `read` returns a file's text; undefined = no such file. */
 export const installsIn = (folder: string, read: (name: string) => string | undefined): Install[] => {
@@ -227,12 +239,14 @@ export const installsIn = (folder: string, read: (name: string) => string | unde
     if (!chosen.has(entry.manager.ecosystem)) chosen.set(entry.manager.ecosystem, entry)
   return [...chosen.values()].map(({ manager, file }) => {
     const top = manager.atTop === true
-    const path = top && folder !== '' ? `${folder}/${file}` : file
+    const from = (name: string): string => (top && folder !== '' ? `${folder}/${name}` : name)
+    const beside = (manager.beside ?? []).filter((name) => read(name) !== undefined)
+    const paths = [from(file), ...beside.flatMap((name) => ['-r', from(name)])]
     return {
       manager: manager.id,
       folder: top ? '' : folder,
-      commands: manager.commands.map((argv) => argv.map((word) => (word === '{file}' ? path : word))),
-      inputs: digestOf([...manager.files, ...manifests].map((name) => read(name) ?? '').join('\0')),
+      commands: manager.commands.map((argv) => argv.flatMap((word) => (word === '{file}' ? paths : [word]))),
+      inputs: digestOf([...manager.files, ...beside, ...manifests].map((name) => read(name) ?? '').join('\0')),
     }
   })
 }
@@ -261,10 +275,15 @@ export const chooseInstall = (installs: readonly Install[], command: string, evi
   return installs.find((install) => fits(install) && !argvs.some((argv) => startsAlike(argv, install)))
 }
 
-const keptAt = (install: Install): string[] =>
-  (managers.find(({ id }) => id === install.manager)?.keeps ?? []).map((name) =>
-    install.folder === '' ? name : `${install.folder}/${name}`,
-  )
+/** The files with requirements that an install reads, relative to the workspace; none for managers that take no file. */
+export const requirementFilesOf = ({ commands }: Install): string[] =>
+  commands.flatMap((argv) => argv.flatMap((word, at) => (argv[at - 1] === '-r' ? [word] : [])))
+
+const keptAt = (install: Install): string[] => {
+  const folders = [install.folder, ...requirementFilesOf(install).map(parentOf)]
+  const keeps = managers.find(({ id }) => id === install.manager)?.keeps ?? []
+  return [...new Set(folders)].flatMap((folder) => keeps.map((name) => (folder === '' ? name : `${folder}/${name}`)))
+}
 
 /** An install of a manifest that asks for nothing creates nothing, so its packages would seem to be missing for ever. */
 const asksForPackages = /"(?:dependencies|devDependencies|optionalDependencies)"\s*:\s*\{\s*"|"workspaces"\s*:/

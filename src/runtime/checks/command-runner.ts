@@ -4,7 +4,7 @@
  */
 import type { CheckResult } from '../../domain/run.ts'
 import type { CommandResult } from '../../process/run-command.ts'
-import { commandEnvironment } from '../../process/environment.ts'
+import { commandEnvironment, withPythonOf } from '../../process/environment.ts'
 import { plannablePart } from '../../recovery/command/chain.ts'
 import { planCheck } from '../../recovery/command/plan-check.ts'
 import { type CommandStep } from '../../recovery/command/command-plan.ts'
@@ -44,6 +44,17 @@ const refused = (command: string, reason: string): Ended => ({
 const ranWell = (ended: CommandResult): boolean =>
   ended.exitCode === 0 && !ended.timedOut && ended.spawnError === undefined
 
+const environmentOf = (request: CheckRequest, step: CommandStep, cwd: string): Record<string, string> => {
+  const { files } = request.ports
+  const environment = commandEnvironment(request.workspace, request.environment, request.extraNames, {
+    ...packageVariables(files, request.workspace),
+    ...searchPaths(files, request.workspace, { ...request.repository, environment: request.environment }),
+    ...request.variables,
+    ...step.env,
+  })
+  return cwd === files.realpathSync(request.workspace) ? environment : withPythonOf(cwd, environment)
+}
+
 const runStep = (
   request: CheckRequest,
   step: CommandStep,
@@ -53,15 +64,7 @@ const runStep = (
   request.ports.processes.runCommand(dir, {
     argv: step.argv,
     cwd,
-    environment: commandEnvironment(request.workspace, request.environment, request.extraNames, {
-      ...packageVariables(request.ports.files, request.workspace),
-      ...searchPaths(request.ports.files, request.workspace, {
-        ...request.repository,
-        environment: request.environment,
-      }),
-      ...request.variables,
-      ...step.env,
-    }),
+    environment: environmentOf(request, step, cwd),
     timeoutMs: Math.max(1, Math.min(request.timeoutMs, deadline - request.clock.elapsed())),
     marker: request.marker,
     graceMs,

@@ -7,7 +7,7 @@ import type { Install } from '../../domain/install.ts'
 import { keptVerdict } from '../../domain/run.ts'
 import { commandEnvironment } from '../../process/environment.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
-import { fillsNodeModules, installsLacking, installedPatterns } from '../../recovery/install.ts'
+import { fillsNodeModules, installsLacking, installedPatterns, requirementFilesOf } from '../../recovery/install.ts'
 import { installKeyOf } from '../../recovery/playbook.ts'
 import { messageOf } from '../../errors.ts'
 import type { Queryable } from '../../store/db.ts'
@@ -15,6 +15,7 @@ import { appendEvent } from '../../store/event.ts'
 import { requireLease } from '../../store/run.ts'
 import { allowedCommands } from '../checks/allowed-commands.ts'
 import { carryOutInstall, type Installed } from '../checks/install.ts'
+import { interpreterHas } from '../checks/interpreter-packages.ts'
 import { installsOfChecks } from '../checks/installs-of-checks.ts'
 import { readIfFile } from '../core/files.ts'
 import { findProgram } from '../core/find-program.ts'
@@ -99,6 +100,22 @@ const reportFailed = async (
   await whileLeased(runContext, (tx, of) => appendEvent(tx, { type: 'run.install_failed', ...of, payload }))
 }
 
+const folderFor =
+  ({ paths }: RunContext, install: Install) =>
+  (number: number): string =>
+    join(paths.root, 'packages', `${[install.manager, ...install.folder.split('/')].join('-')}-${number}`)
+
+/** Those that bring what the interpreter on the PATH does not have either. */
+const neededBeyondMachine = async (runContext: RunContext, installs: readonly Install[]): Promise<Install[]> => {
+  const place = commandContext(runContext, runContext.paths.workspace)
+  const left: Install[] = []
+  for (const install of installs) {
+    const request = { ...place, folder: folderFor(runContext, install) }
+    if (requirementFilesOf(install).length === 0 || !(await interpreterHas(request, install))) left.push(install)
+  }
+  return left
+}
+
 const installOne = async (runContext: RunContext, install: Install): Promise<void> => {
   const { context, paths } = runContext
   const place = commandContext(runContext, paths.workspace)
@@ -109,8 +126,7 @@ const installOne = async (runContext: RunContext, install: Install): Promise<voi
   const started = { manager: install.manager, commands, ...(install.folder === '' ? {} : { folder: install.folder }) }
   await whileLeased(runContext, (tx, of) => appendEvent(tx, { type: 'run.install_started', ...of, payload: started }))
   const before = await context.ports.git.packageFolders(paths.workspace)
-  const name = [install.manager, ...install.folder.split('/')].join('-')
-  const folder = (number: number): string => join(paths.root, 'packages', `${name}-${number}`)
+  const folder = folderFor(runContext, install)
   const limits = { timeoutMs: mostMs, totalMs: mostMs }
   const done = await carryOutInstall({ ...place, ...limits, folder }, install)
   if (isReleased(runContext)) return
@@ -156,7 +172,8 @@ export const installBeforeAgent = async (runContext: RunContext): Promise<void> 
   // The owner's set-up command prepares the clone; with the lists of `recovery`, the owner says which command repairs a broken one.
   if (workspace.setup !== undefined || recovery?.enabled === true) return
   const needed = await neededInstalls(runContext)
-  if (lackingOf(runContext, needed).length > 0) await inTurn(context.stateDir, () => installLacking(runContext, needed))
+  const lacking = await neededBeyondMachine(runContext, lackingOf(runContext, needed))
+  if (lacking.length > 0) await inTurn(context.stateDir, () => installLacking(runContext, lacking))
   for (const install of needed.filter(fillsNodeModules)) {
     if (isReleased(runContext)) return
     // Of an earlier run, from the pool.
