@@ -47,7 +47,7 @@ describe('the manager of a folder', () => {
       folder: '',
       commands: [expect.anything(), expect.arrayContaining(['tools/requirements.txt'])],
     })
-    expect(installedPatterns(install === undefined ? [] : [install])).toEqual(['/.venv'])
+    expect(installedPatterns(install === undefined ? [] : [install])).toEqual(['/.venv', '/**/*.egg-info'])
   })
   it('installs what the tests of a Python project need as well, and finds an environment beside its requirements', () => {
     const files = ['requirements.txt', 'requirements-dev.txt']

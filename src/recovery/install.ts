@@ -121,7 +121,8 @@ export const managers: readonly Manager[] = [
       ],
     ],
     atTop: true,
-    makes: ['.venv'],
+    // A project that is installed from its folder leaves the latter there.
+    makes: ['.venv', '**/*.egg-info'],
     keeps: ['.venv', 'venv'],
     ran: 'pip 23.2 (Python 3.11)',
   },

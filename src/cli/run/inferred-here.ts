@@ -40,16 +40,17 @@ export const notRunLines = async (
   const here = await inferChecks(found, programsOn(realFiles, path))
   const started = commandsIn(here)
   const unstartable = commandsIn(await inferChecks(found, hasAll)).filter((command) => !started.includes(command))
-  const left = new Set(inferred.flatMap(({ allowedPaths }) => checksFor(here, allowedPaths).left))
-  const leftText = [...left].map(({ folder }) => folder).join(', ')
+  const plans = inferred.map(({ allowedPaths }) => checksFor(here, allowedPaths))
+  const left = [...new Set(plans.flatMap((plan) => plan.left))]
+  const all = new Set([...plans.flatMap(({ commands }) => commands), ...left.flatMap(({ commands }) => commands)])
   return [
     ...(unstartable.length === 0
       ? []
       : [`Not run, because its program is not on your PATH: ${unstartable.join(', ')}`]),
-    ...(left.size === 0
+    ...(left.length === 0
       ? []
       : [
-          `Not checked, because no check above runs in it: ${leftText}. To check it: "verify": {"commands": ["…", "${[...left][0]?.commands[0]}"]} in .unstuck/config.json`,
+          `Not checked, because no check runs in it: ${left.map(({ folder }) => folder).join(', ')}. To check it as well: "verify": {"commands": ${JSON.stringify([...all])}} in .unstuck/config.json`,
         ]),
   ]
 }

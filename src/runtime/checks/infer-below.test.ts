@@ -103,6 +103,7 @@ describe('with a check at the top', () => {
   it('checks a folder that it leaves out where the task is about that folder', async () => {
     const texts = { ...top, ...api, ...web }
     expect(await commandsOf(texts, ['services/api/**'])).toEqual(['npm test', 'cd services/api && go test ./...'])
+    expect(await commandsOf(texts, ['services/**', 'web/a.js'])).toHaveLength(3)
     expect(await leftOf(texts, ['services/api/**'])).toEqual([])
     expect(await leftOf(texts, ['src/**'])).toEqual([])
   })

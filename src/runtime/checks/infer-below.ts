@@ -99,19 +99,19 @@ const commandsOf = (stacks: readonly Stack[]): string[] => {
 
 /**
  * The checks of a task that may change these paths, and the folders with checks that are not run. Without a check at the top they are those of
- * the stacks that it may change; a stack that the checks of the top leave out is checked where the task is about that folder.
+ * the stacks that it may change; a stack that the checks of the top leave out is checked where the task names paths of that folder.
  */
 export const checksFor = (
   { top, stacks }: InferredChecks,
   allowedPaths: readonly string[],
 ): { commands: string[]; left: Stack[] } => {
   const allowed = allowedPaths.map(coveringFolder)
-  const isTouched = ({ folder }: Stack): boolean =>
-    allowed.some((path) => isWithin(path, folder) || isWithin(folder, path))
-  const touched = stacks.filter(isTouched)
+  const touchedBy = (paths: readonly string[]): Stack[] =>
+    stacks.filter(({ folder }) => paths.some((path) => isWithin(path, folder) || isWithin(folder, path)))
+  const touched = touchedBy(allowed)
   const meant =
     top.length > 0
-      ? touched.filter(({ folder }) => allowed.some((path) => isWithin(path, folder)))
+      ? touchedBy(allowed.filter((path) => path !== ''))
       : // Where it may change none of them, each of them may use what it changes.
         touched.length > 0
         ? touched
