@@ -10,7 +10,8 @@ import { lockGoal, progressGoal, moveGoal } from '../../store/goal.ts'
 import type { Context } from '../core/context.ts'
 import { heldFolder } from '../landing/checkout-question.ts'
 import { landGoal } from './ask-landing.ts'
-import { goalNamed, movedOrThrow } from './commands.ts'
+import { goalNamed } from './commands.ts'
+import { commandTransaction, movedOrThrow } from './lost-race.ts'
 import { listTasks, moveTask } from '../../store/task.ts'
 import { actorName, hintText } from '../core/person-text.ts'
 
@@ -25,7 +26,7 @@ const planAgain = async (
   question: Escalation,
   { text, by }: { text: string; by: string | undefined },
 ): Promise<void> => {
-  await context.db.transaction(async (tx) => {
+  await commandTransaction(context, async (tx) => {
     await lockGoal(tx, question.goalId)
     const goal = await goalNamed(tx, question.goalId)
     const tasks = await listTasks(tx, goal.id)

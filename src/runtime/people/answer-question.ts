@@ -9,16 +9,8 @@ import { answerEscalation, getEscalation } from '../../store/escalation.ts'
 import { allowInGoal, getGoal, lockGoal, moveGoal, progressGoal, resetGoalSpend } from '../../store/goal.ts'
 import { getTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
-import {
-  cancelGoal,
-  cancelTask,
-  goalNamed,
-  movedOrThrow,
-  resumeGoals,
-  retryGoal,
-  retryTask,
-  type CancelRunning,
-} from './commands.ts'
+import { cancelGoal, cancelTask, goalNamed, resumeGoals, retryGoal, retryTask, type CancelRunning } from './commands.ts'
+import { commandTransaction, movedOrThrow } from './lost-race.ts'
 import { answerProposal, checkProposalAnswer, rejectionHint, type ProposalChoice } from './answer-proposal.ts'
 import { addEntry, plannedEntry } from './owner-list.ts'
 import { approveAlways } from './approve-always.ts'
@@ -154,7 +146,7 @@ const cancelAsked = async ({ context, question }: Asked, cancelRunning: CancelRu
     // The end of the run has closed the question of its agent.
     if (question.kind !== 'agent_question') refuseDecided(await questionNamed(tx, question.id))
   })
-  await context.db.transaction((tx) => resumeAsked(tx, question))
+  await commandTransaction(context, (tx) => resumeAsked(tx, question))
   context.wake()
 }
 

@@ -17,7 +17,8 @@ import { moveTask } from '../../store/task.ts'
 import { actorName, hintText } from '../core/person-text.ts'
 import type { Context } from '../core/context.ts'
 import { answerObjection, chooseForObjection, isAutoFixStep } from '../landing/object-to-work.ts'
-import { goalNamed, movedOrThrow, reopenGoal, retryTask, taskNamed } from './commands.ts'
+import { goalNamed, reopenGoal, retryTask, taskNamed } from './commands.ts'
+import { commandTransaction, decidedAgain, LostRaceError, movedOrThrow } from './lost-race.ts'
 
 interface Decided {
   goal: Goal
@@ -102,7 +103,7 @@ interface Decision extends Seen {
 
 /** Exactly that commit is merged. */
 export const approveTask = async (context: Context, id: string, { by, ...seen }: Decision = {}): Promise<Task> => {
-  await context.db.transaction(async (tx) => {
+  await commandTransaction(context, async (tx) => {
     const wanted: Wanted = { kind: 'approve', what: 'an approval', ...seen }
     const work = await decidedWork(tx, id, wanted)
     const { goal, task, run, question } = work
@@ -153,10 +154,7 @@ const correctByNote = async (context: Context, seen: Decided, given: Note): Prom
   await context.db.transaction(async (tx) => {
     const now = await decidedWork(tx, task.id, rejection)
     if (now.task.version !== task.version || now.question.id !== seen.question.id)
-      throw new AppError(
-        'STALE',
-        `task ${task.id} was changed in the meantime; "unstuck status" shows what waits for you`,
-      )
+      throw new LostRaceError(`task ${task.id} was changed in the meantime; "unstuck status" shows what waits for you`)
     movedOrThrow(await answerEscalation(tx, now.question, 'reject'))
     await storeVerdict(tx, now, { verdict: 'request_changes', decidedBy: by, points, reason: `${by} rejected it` })
     await answerObjection(context, tx, { ...objected, task: now.task }, answer)
@@ -172,17 +170,19 @@ export const rejectTask = async (
 ): Promise<Task> => {
   const text = hintText(context, note)
   if (text === null) throw new AppError('INPUT_INVALID', 'note: it is empty; say what has to be corrected')
-  const work = await decidedWork(context.db, id, { ...rejection, ...seen })
   const given = { note: text, by: actorName(by) }
-  // Work in place has no commit that a new task could begin with.
-  await (work.goal.repoMode === 'direct' ? continueByNote : correctByNote)(context, work, given)
+  await decidedAgain(async () => {
+    const work = await decidedWork(context.db, id, { ...rejection, ...seen })
+    // Work in place has no commit that a new task could begin with.
+    await (work.goal.repoMode === 'direct' ? continueByNote : correctByNote)(context, work, given)
+  })
   context.wake()
   return taskNamed(context.db, id)
 }
 
 /** Has the reviewer asked about the same work once more. */
 export const askReviewerAgain = async (context: Context, id: string, seen: Seen = {}): Promise<Task> => {
-  await context.db.transaction(async (tx) => {
+  await commandTransaction(context, async (tx) => {
     const { goal, task, run, question, judgement } = await decidedWork(tx, id, {
       ...{ kind: 'ask_again', what: 'another review' },
       ...seen,

@@ -9,7 +9,7 @@ import { taskEnded, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { liftLimits } from '../../store/account.ts'
 import { liftForeignLimits } from '../harness/accounts.ts'
-import type { MoveResult, Queryable } from '../../store/db.ts'
+import { stale, type Queryable } from '../../store/db.ts'
 import { answerEscalation, listEscalations, pendingEscalationOf } from '../../store/escalation.ts'
 import {
   getGoal,
@@ -29,16 +29,12 @@ import type { Context } from '../core/context.ts'
 import { actorName, hintText } from '../core/person-text.ts'
 import { failOpenRecoveries } from '../core/store-record.ts'
 import { alreadyCancelledText, continuedText } from './ended-task.ts'
+import { commandTransaction, decidedAgain, LostRaceError, movedOrThrow } from './lost-race.ts'
 import { correctorIn, refuseCancel, refuseWhileCorrected } from './refuse-command.ts'
 import { keepPersonsWork } from './take-over-folder.ts'
 
 /** Cancels a task that an executor holds, and resolves when its run has ended. */
 export type CancelRunning = (taskId: string) => Promise<void>
-
-export const movedOrThrow = <T>(moved: MoveResult<T>): T => {
-  if (moved.ok) return moved.value
-  throw new AppError(moved.code === 'stale' ? 'STALE' : 'ILLEGAL', moved.message)
-}
 
 export const goalNamed = async (db: Queryable, id: string): Promise<Goal> => {
   const goal = await getGoal(db, id)
@@ -136,7 +132,7 @@ export const retryTask = async (context: Context, id: string, options: RetryOpti
   const said = hint === undefined ? {} : { said: { hint: hintText(context, hint), by: actorName(by) } }
   const seen = await taskNamed(context.db, id)
   await keepPersonsWork(context, seen, givenToAgents)
-  await context.db.transaction(async (tx) => {
+  await commandTransaction(context, async (tx) => {
     const task = await taskNamed(tx, id)
     const goal = await goalNamed(tx, task.goalId)
     if (goal.state === 'cancelled' || goal.state === 'done' || goal.state === 'ready') {
@@ -189,7 +185,7 @@ const giveUpBranch = async (tx: Queryable, id: string, broken: BrokenBranch | nu
 /** Retries every task of a goal that failed, waits for a person or was cancelled; recoveries and spend are counted from zero. */
 export const retryGoal = async (context: Context, id: string): Promise<Goal> => {
   const seen = await listTasks(context.db, id)
-  await context.db.transaction(async (tx) => {
+  await commandTransaction(context, async (tx) => {
     const goal = await goalNamed(tx, id)
     const tasks = (await listTasks(tx, id)).filter(retriable)
     const broken = waitsForBranch(goal) ? goal.landing.broken : null
@@ -229,23 +225,27 @@ export const cancelTask = async (
   cancelRunning: CancelRunning,
   check?: (tx: Queryable) => Promise<void>,
 ): Promise<Task> => {
-  const seen = await taskNamed(context.db, id)
-  const corrector = await correctorIn(context.db, seen)
-  if (corrector !== undefined) await cancelTask(context, corrector.id, cancelRunning)
-  if (seen.status === 'running') await cancelRunning(id)
-  await keepPersonsWork(context, seen, beforeCancel)
-  await context.db.transaction(async (tx) => {
-    const task = await taskNamed(tx, id)
-    await check?.(tx)
-    await refuseCancel(tx, task)
-    if (task.status !== 'cancelled') {
-      movedOrThrow(await moveTask(tx, task, 'cancelled', { payload: { by: 'person' } }))
-      await failOpenRecoveries(tx, id, cancelledByPerson)
-    } else if (seen.status === 'cancelled') throw new AppError('ILLEGAL', await alreadyCancelledText(tx, task))
-    await dropMerge(tx, id, task.goalId)
-    await answer(tx, id, 'cancel')
-    const goal = await goalNamed(tx, task.goalId)
-    if (goal.state === 'awaiting_human') await reopenGoal(tx, task.goalId)
+  const before = await taskNamed(context.db, id)
+  await decidedAgain(async () => {
+    const seen = await taskNamed(context.db, id)
+    const corrector = await correctorIn(context.db, seen)
+    if (corrector !== undefined) await cancelTask(context, corrector.id, cancelRunning)
+    if (seen.status === 'running') await cancelRunning(id)
+    await keepPersonsWork(context, seen, beforeCancel)
+    await context.db.transaction(async (tx) => {
+      const task = await taskNamed(tx, id)
+      if (task.status === 'running' && seen.status !== 'running') throw new LostRaceError(stale(`task ${id}`).message)
+      await check?.(tx)
+      await refuseCancel(tx, task)
+      if (task.status !== 'cancelled') {
+        movedOrThrow(await moveTask(tx, task, 'cancelled', { payload: { by: 'person' } }))
+        await failOpenRecoveries(tx, id, cancelledByPerson)
+      } else if (before.status === 'cancelled') throw new AppError('ILLEGAL', await alreadyCancelledText(tx, task))
+      await dropMerge(tx, id, task.goalId)
+      await answer(tx, id, 'cancel')
+      const goal = await goalNamed(tx, task.goalId)
+      if (goal.state === 'awaiting_human') await reopenGoal(tx, task.goalId)
+    })
   })
   context.wake()
   return taskNamed(context.db, id)
@@ -275,7 +275,7 @@ export const cancelGraceSeconds = 90
  */
 export const finishCancels = async (context: Context, afterSeconds: number): Promise<void> => {
   for (const goalId of await halfCancelledGoals(context.db, afterSeconds))
-    await context.db.transaction((tx) => cancelRest(context, tx, goalId))
+    await commandTransaction(context, (tx) => cancelRest(context, tx, goalId))
 }
 
 export const cancelGoal = async (
@@ -285,7 +285,7 @@ export const cancelGoal = async (
   reason = 'cancelled by a person',
 ): Promise<Goal> => {
   // The goal first, so that no task starts while the running ones are stopped. Locked, because what its runs spend changes it all the time.
-  await context.db.transaction(async (tx) => {
+  await commandTransaction(context, async (tx) => {
     await lockGoal(tx, id)
     movedOrThrow(await moveGoal(tx, await goalNamed(tx, id), 'cancelled', reason))
     // An order to land what is done ends with the goal; it can be given again.
@@ -294,13 +294,13 @@ export const cancelGoal = async (
   const tasks = (await listTasks(context.db, id)).filter((task) => !taskEnded(task.status))
   await Promise.all(tasks.filter((task) => task.status === 'running').map((task) => cancelRunning(task.id)))
   for (const task of tasks) await keepPersonsWork(context, task, beforeCancel)
-  await context.db.transaction((tx) => cancelRest(context, tx, id))
+  await commandTransaction(context, (tx) => cancelRest(context, tx, id))
   context.wake()
   return goalNamed(context.db, id)
 }
 
 export const pauseGoal = async (context: Context, id: string): Promise<Goal> => {
-  await context.db.transaction(async (tx) => {
+  await commandTransaction(context, async (tx) => {
     await lockGoal(tx, id)
     movedOrThrow(await moveGoal(tx, await goalNamed(tx, id), 'paused', 'paused by a person'))
   })
@@ -313,7 +313,7 @@ const trustBranch = (broken: BrokenBranch | null): BrokenBranch | null =>
   broken === null || broken.reason === 'replaced' ? null : { ...broken, tries: 0 }
 
 const resumeOne = async (context: Context, { id }: Goal): Promise<void> => {
-  await context.db.transaction(async (tx) => {
+  await commandTransaction(context, async (tx) => {
     const goal = await goalNamed(tx, id)
     movedOrThrow(await moveGoal(tx, goal, 'resumed', 'resumed by a person'))
     if (waitsForBranch(goal)) await progressGoal(tx, id, { landing: { broken: trustBranch(goal.landing.broken) } })

@@ -15,7 +15,8 @@ import type { Context } from '../core/context.ts'
 import { actorName, reasonText } from '../core/person-text.ts'
 import { taskFields } from '../core/task-fields.ts'
 import { chooseHarness } from '../harness/harness-choice.ts'
-import { movedOrThrow, taskNamed } from './commands.ts'
+import { taskNamed } from './commands.ts'
+import { commandTransaction, movedOrThrow } from './lost-race.ts'
 import { continuedText } from './ended-task.ts'
 import { refuseWhileCorrected } from './refuse-command.ts'
 
@@ -143,9 +144,6 @@ export const editBeforeRetry = async (
   return movedOrThrow(await editOnce(context, tx, { id: task.id, fields, why: why ?? '', by: actorName(by) }))
 }
 
-/** Claims and runs change the task at the same time. An edit that lost such a race is checked again on the new version. */
-const mostTries = 5
-
 export const requestEdit = async (
   context: Context,
   id: string,
@@ -155,12 +153,7 @@ export const requestEdit = async (
   await taskNamed(context.db, id)
   const fields = checkFields(context, wanted)
   const asked = { id, fields, why: reasonText(context, options.why ?? ''), by: actorName(options.by) }
-  for (let tries = 1; ; tries += 1) {
-    const edited = await context.db.transaction((tx) => editOnce(context, tx, asked))
-    if (edited.ok) {
-      context.wake()
-      return edited.value
-    }
-    if (tries === mostTries) throw new AppError('STALE', edited.message)
-  }
+  const edited = await commandTransaction(context, async (tx) => movedOrThrow(await editOnce(context, tx, asked)))
+  context.wake()
+  return edited
 }

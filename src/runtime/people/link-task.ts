@@ -7,7 +7,8 @@ import { storeNow } from '../../store/event.ts'
 import { moveTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
 import { actorName } from '../core/person-text.ts'
-import { movedOrThrow, reopenGoal, taskNamed } from './commands.ts'
+import { reopenGoal, taskNamed } from './commands.ts'
+import { commandTransaction, movedOrThrow } from './lost-race.ts'
 
 const lineOf = (text: string, field: string): string => {
   const line = text.trim()
@@ -23,7 +24,7 @@ export const awaitLink = async (
   { waitsFor, by }: { waitsFor: string; by?: string | undefined },
 ): Promise<Task> => {
   const link = { waitsFor: lineOf(waitsFor, 'waitsFor'), issue: null }
-  return context.db.transaction(async (tx) => {
+  return commandTransaction(context, async (tx) => {
     const task = await taskNamed(tx, id)
     const at = new Date((await storeNow(tx)).getTime() + context.config().requeue.linkSeconds * 1000)
     const payload = { waitsFor: link.waitsFor, by: actorName(by) }
@@ -38,7 +39,7 @@ export const linkTask = async (
   { issue, by }: { issue: string; by?: string | undefined },
 ): Promise<Task> => {
   const name = lineOf(issue, 'issue')
-  const linked = await context.db.transaction(async (tx) => {
+  const linked = await commandTransaction(context, async (tx) => {
     const task = await taskNamed(tx, id)
     const question = await pendingEscalationOf(tx, id)
     if (!waitsForLink(task, question?.id))

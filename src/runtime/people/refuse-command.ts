@@ -28,7 +28,7 @@ export const refuseWhileCorrected = async (
   )
 }
 
-/** Refuses to cancel a task whose run still lives: it may have been claimed meanwhile, or its engine is shutting down. */
+/** Refuses to cancel a task whose run still lives although it was asked to end: its engine is shutting down. */
 const refuseUnderRun = async (tx: Queryable, task: Task): Promise<void> => {
   const [run] = task.status === 'running' ? await listRuns(tx, { taskId: task.id, state: 'running' }) : []
   if (run !== undefined)

@@ -6,7 +6,8 @@ import { lockGoal } from '../../store/goal.ts'
 import { setHint } from '../../store/hint.ts'
 import type { Context } from '../core/context.ts'
 import { hintText } from '../core/person-text.ts'
-import { movedOrThrow, taskNamed } from './commands.ts'
+import { taskNamed } from './commands.ts'
+import { commandTransaction, movedOrThrow } from './lost-race.ts'
 
 /**
  * Stores the answer for the agent that waits for it, and for every later attempt. False = the task waits for a person, so it has to
@@ -18,7 +19,7 @@ export const replyToAgent = async (
   text: string,
 ): Promise<boolean> => {
   const hint = hintText(context, text)
-  return context.db.transaction(async (tx) => {
+  return commandTransaction(context, async (tx) => {
     await lockGoal(tx, goalId)
     const task = await taskNamed(tx, taskId ?? '')
     if (task.status === 'blocked(awaiting_human)') return false

@@ -10,7 +10,8 @@ import { recordTakeOver } from '../../store/take-over.ts'
 import { moveTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
 import { actorName } from '../core/person-text.ts'
-import { goalNamed, movedOrThrow, reopenGoal, taskNamed } from './commands.ts'
+import { goalNamed, reopenGoal, taskNamed } from './commands.ts'
+import { commandTransaction, decidedAgain, movedOrThrow } from './lost-race.ts'
 import { refuseWhileCorrected } from './refuse-command.ts'
 import { takeOverFolder } from './take-over-folder.ts'
 
@@ -52,19 +53,23 @@ const record = async (tx: Queryable, seen: Task, takenOver: TakenOver): Promise<
 }
 
 /** Makes the folder before it records the take-over, so that a taken-over task always has one. After a crash the next call finishes it. */
-export const takeOverTask = async (context: Context, id: string, { by }: By = {}): Promise<Task> => {
+const takeOverNow = async (context: Context, id: string, { by }: By): Promise<Task> => {
   const task = await taskNamed(context.db, id)
   const goal = await goalNamed(context.db, task.goalId)
   refuse(task, goal)
   await refuseWhileCorrected(context.db, task, 'take-over')
   const takenOver = await takeOverFolder(context, goal, task, actorName(by))
-  const taken = await context.db.transaction(async (tx) => {
+  return context.db.transaction(async (tx) => {
     const recorded = await record(tx, task, takenOver)
     const pending = await pendingEscalationOf(tx, id)
     if (pending !== undefined) movedOrThrow(await answerEscalation(tx, pending, 'take_over'))
     await withdrawJudgement(tx, id, 'a person took the task over')
     return recorded
   })
+}
+
+export const takeOverTask = async (context: Context, id: string, by: By = {}): Promise<Task> => {
+  const taken = await decidedAgain(() => takeOverNow(context, id, by))
   context.wake()
   return taken
 }
@@ -85,7 +90,7 @@ const refuseGiving = ({ ports }: Context, task: Task): TakenOver => {
 
 /** Gives the task back. Its next run collects the files of the folder; see run/collect-given-back.ts. */
 export const giveBackTask = async (context: Context, id: string, { by }: By = {}): Promise<Task> => {
-  await context.db.transaction(async (tx) => {
+  await commandTransaction(context, async (tx) => {
     const task = await taskNamed(tx, id)
     // Already given back, and its run has not started: the command was repeated.
     if (task.status === 'queued' && isGivenBack(task)) return
