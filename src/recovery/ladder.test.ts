@@ -616,3 +616,38 @@ it('a fault of this machine: the checks run again after 5, 30 and 120 s, and the
   expect(delays).toEqual([5_000, 30_000, 120_000])
   expect(nextStep(free, [], settings, task)).not.toMatchObject({ action: { type: 'wait' } })
 })
+
+it.each([
+  ['network_unreachable', 'getaddrinfo EAI_AGAIN registry.internal.example'],
+  ['network_transient', 'npm error network read ECONNRESET'],
+  ['service_unavailable', 'Error: connect ECONNREFUSED db.internal.example:5432'],
+  ['port_in_use', 'Error: listen EADDRINUSE: address already in use'],
+  ['disk_full', 'ENOSPC: no space left on device, write'],
+])(
+  '%s without a probe that could look: the same waits where the check fails so without the work as well',
+  (label, stderr) => {
+    const check = {
+      ...{ command: 'bash check.sh', source: 'task', exitCode: 1, signal: null, timedOut: false, stdout: '', stderr },
+      remaining: 1,
+    }
+    const baseline = { state: 'unknown', detail: 'baseline unknown', label }
+    const settings = { ...policy, retry: { ...policy.retry, transientBaseSeconds: 30 } }
+    const found = (more: object) => diagnose({ kind: 'check', check: { ...check, ...more } } as unknown as Evidence)
+    const stepFor = (more: object) => nextStep(found(more), history, settings, task)
+    const history: PastRecovery[] = []
+    const delays: unknown[] = []
+    for (let step = stepFor({ baseline }); step.kind === 'recover'; step = stepFor({ baseline })) {
+      delays.push((step.action as { delayMs?: number }).delayMs)
+      expect(step.action).toMatchObject({ type: 'wait', forChecks: true })
+      history.push(past(step, 'failed', found({ baseline }).label, `r${history.length}`))
+    }
+    // A network is often away for longer than a port is taken.
+    expect(label.startsWith('network_') ? delays.slice(0, 3) : delays).toEqual([5_000, 30_000, 120_000])
+    for (const other of [
+      {},
+      { baseline: { state: 'passes', detail: '' } },
+      { baseline: { ...baseline, label: 'unknown' } },
+    ])
+      expect(stepFor(other)).not.toMatchObject({ action: { type: 'wait' } })
+  },
+)

@@ -11,15 +11,13 @@ import type { ProbeFinding } from '../probes/measurement.ts'
 import { chooseInstall, ownersFiles } from '../install.ts'
 import { isClaim, labels, type ClaimLabel, type Label } from './labels.ts'
 import { builtFirst, reordered } from '../command/order.ts'
+import { alikeText, failsAlikeOnBase, outages } from './alike-on-base.ts'
 import { classify, type Classification } from './classify.ts'
 import { explained, withFeedback, type CheckDiagnosis } from './finish-check.ts'
 import { cannotRun, compared, statusText, failureText, tellingLine } from './check-text.ts'
 import { defined } from '../../domain/defined.ts'
 
 const verification = { rung: 4 } as const
-
-/** Whether the command fails in the same way on the base commit, so the work is not the cause. */
-const failsAlikeOnBase = ({ baseline }: ObservedCheck, label: string): boolean => baseline?.label === label
 
 const ranOnBase = ({ baseline }: ObservedCheck): boolean => baseline?.state === 'passes' || baseline?.state === 'fails'
 
@@ -92,22 +90,14 @@ const probed = (check: ObservedCheck, label: Label): Probed => {
   }
 }
 
-/** The system ended it, as opposed to a program that reports that its own limit is reached. */
-const wasKilled = ({ signal, exitCode }: ObservedCheck, evidence: string): boolean =>
-  signal === 'SIGKILL' || exitCode === 137 || /\b137\b|\bKilled\b|\bSIGKILL\b/.test(evidence)
-
-/** A check that the system kills without the work as well is killed for what this machine lacks, also where the kernel counts nothing (containers). */
-const probedOrKilled = (check: ObservedCheck, { label, evidence }: Classification): Probed => {
-  const found = probed(check, label)
-  const isAlike = label === 'out_of_memory' && failsAlikeOnBase(check, label) && wasKilled(check, evidence)
-  if (!isAlike || found.machine.machine !== undefined) return found
-  const seen = found.seen.length === 0 ? '' : ` (${found.seen.join('; ')})`
-  const machine = `the system killed ${check.command}, also without this work, as it does when memory runs out${seen}; it needs more memory, or a higher limit of its container`
-  return { ...found, machine: { machine } }
+const probedOrAlike = (check: ObservedCheck, found: Classification): Probed => {
+  const told = probed(check, found.label)
+  // A probe that finds the port free again, and a base commit that fails: the check takes its port itself, and that is for the agent.
+  const isFree = found.label === 'port_in_use' && told.seen.length > 0
+  if (told.fault !== undefined || isFree) return told
+  const machine = alikeText(check, found, told.seen.length === 0 ? '' : ` (${told.seen.join('; ')})`)
+  return machine === undefined ? told : { ...told, machine: { machine }, fault: 'environment' }
 }
-
-/** For these labels, an unreachable registry confirms as a fact what the check only printed. */
-const outages = new Set<Label>(['network_unreachable', 'network_transient'])
 
 const installKinds = new Set<string>(['install', 'reinstall'])
 
@@ -260,7 +250,7 @@ const readOutput = (check: ObservedCheck): CheckDiagnosis => {
   if (lacking !== undefined) return lacking
   if (check.refusedInstall !== undefined && labels[label].code === 'setup_or_bootstrap_issue')
     return brokenBy(check, ended(check, label, `${found.evidence}; ${check.refusedInstall}`))
-  const { seen, fault, machine } = probedOrKilled(check, found)
+  const { seen, fault, machine } = probedOrAlike(check, found)
   if (fault === 'environment' && outages.has(label)) return { seen, ...outage(check, found, machine) }
   if (fault === 'work' || isClaim(label) || isUnproven(check, label))
     return { ...brokenBy(check, ended(check, label, label === 'unknown' ? tellingLine(check) : found.evidence)), seen }

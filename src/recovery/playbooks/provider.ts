@@ -176,9 +176,9 @@ const transientBackoff = playbook({
   title: 'Wait with a persisted, growing delay, then run the task again',
   labels: ['provider_overloaded', 'network_transient', 'stream_cut', 'temporary_failure', 'network_unreachable'],
   neededEvidence:
-    'a structured error of the CLI that names an overload, a 5xx status or a broken connection; exit status 75 of a command harness; or a failed check whose package registry a probe could not reach either',
+    'a structured error of the CLI that names an overload, a 5xx status or a broken connection; exit status 75 of a command harness; or a failed check whose package registry a probe could not reach either, or that the network fails on the base commit as well',
   plan: ({ label, facts }, { attempts, taskId, retry }) => {
-    // The output of a check alone is no reason to wait: a probe has to confirm that the network is at fault.
+    // The output of a check alone is no reason to wait: a probe or the base commit has to confirm that the network is at fault.
     if (label === 'network_unreachable' && facts.machine === undefined) return undefined
     if (retry.transientLimit >= 0 && attempts >= retry.transientLimit) return undefined
     return {
@@ -207,7 +207,8 @@ const machineWait = playbook({
   scope: 'task',
   title: 'Wait, then run the checks on the same work again, without a call of the agent',
   labels: ['port_in_use', 'disk_full', 'service_unavailable', 'out_of_memory', 'resource_limit'],
-  neededEvidence: 'a failed check, and a probe that found this machine at fault: a port, a disk, memory, a service',
+  neededEvidence:
+    'a failed check, and a probe that found this machine at fault (a port, a disk, memory, a service), or the same failure on the base commit',
   example: { command: '<command>', remaining: 1, machine: '<fact>' },
   plan: ({ facts }, { attempts, retry }) => {
     const delayMs = facts.machine === undefined ? undefined : machineDelayMs(retry, attempts)
