@@ -18,6 +18,7 @@ import { ownChoices, ownQuestionLine, ownQuestionText } from './own-question.ts'
 import { cancelChoice, retryChoice, takeOverChoice } from './choices.ts'
 import type { Recovery } from '../../store/recovery.ts'
 import { helpfulChoices } from './helpful-choices.ts'
+import { missingVariableAdvice } from './missing-variable.ts'
 import { providerAdvice, providerProblem } from './provider-question.ts'
 import type { RunContext } from './run-context.ts'
 import { questionWithTried, triedLines } from './tried.ts'
@@ -154,7 +155,9 @@ const happenedText = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: b
   if (label === leftRunningLabel) return `${about} cannot be checked: ${evidence}`
   const provider = providerProblem(runContext, diagnosis)
   if (provider !== undefined) return `${about} stopped: ${provider}`
-  return `${about} stopped: ${command === undefined ? agentText(diagnosis) : checkText(facts, evidence)}`
+  const stopped = `${about} stopped: ${command === undefined ? agentText(diagnosis) : checkText(facts, evidence)}`
+  const advice = missingVariableAdvice(runContext, diagnosis)
+  return advice === undefined ? stopped : `${sentence(stopped)} ${advice}`
 }
 
 /** The command that helps where the choices alone do not say it. */
