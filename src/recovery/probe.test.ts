@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { diagnose } from './diagnosis.ts'
 import type { ObservedCheck } from './evidence.ts'
 import { nextStep, playbooks } from './ladder.ts'
-import { probeFindings, measurementsFor } from './probe.ts'
+import { faultOfMachine, measurementsFor, probeFindings } from './probe.ts'
 import type { InstalledTree, Measurement } from './probes/measurement.ts'
 
 const check = (more: Partial<ObservedCheck>): ObservedCheck => ({
@@ -429,3 +429,18 @@ describe('the diagnosis', () => {
     expect(diagnosed(check({ stdout: 'boom' }), ...everything)).toMatchObject({ label: 'check_failed' })
   })
 })
+
+test.each([
+  ['missing_env_var', 'Error: API_URL is not set'],
+  ['network_unreachable', 'getaddrinfo EAI_AGAIN registry.internal.example'],
+  ['disk_full', 'ENOSPC: no space left on device, write'],
+])(
+  '%s on the base commit too: after a retry only the checks run, because no agent can put that right',
+  (label, stderr) => {
+    const failed = check({ command: 'node check.js', stderr })
+    const baseline = { state: 'unknown' as const, detail: '', label }
+    expect(faultOfMachine({ ...failed, baseline })).toEqual({ label, probe: 'base' })
+    for (const other of [undefined, { ...baseline, label: 'test_failure' }])
+      expect(faultOfMachine({ ...failed, ...(other === undefined ? {} : { baseline: other }) })).toBeUndefined()
+  },
+)

@@ -4,6 +4,7 @@
  * measurement. A finding says whether the environment or the work is at fault. A failure of the code stays one regardless.
  */
 import type { MachineFault } from '../domain/machine-fault.ts'
+import { isFaultForAll } from './diagnosis/alike-on-base.ts'
 import { classify } from './diagnosis/classify.ts'
 import { labels, type Label } from './diagnosis/labels.ts'
 import type { ObservedCheck } from './evidence.ts'
@@ -82,12 +83,16 @@ export const faultOf = (label: Label, findings: readonly ProbeFinding[]): ProbeF
   return findings.find(({ points }) => points === 'environment') ?? findings.find(({ points }) => points === 'work')
 }
 
-/** What is at fault on this machine, as a fact: a probe found it, or the system has no such program. Undefined = nothing is known. */
+/** What is at fault on this machine, as a fact: a probe found it, the base commit fails alike, or the system has no such program. Undefined = nothing is known. */
 export const faultOfMachine = (check: ObservedCheck): MachineFault | undefined => {
-  const { label } = failureOf(check)
-  const fault = faultOf(label, probeFindings(check))
+  const failure = failureOf(check)
+  const { label } = failure
+  const findings = probeFindings(check)
+  const fault = faultOf(label, findings)
   // A path may be a file that the work has yet to make.
   const lacksProgram = check.spawnError !== undefined && !/^\S*\//.test(check.command)
+  const seen = findings.map(({ text }) => text)
+  if (fault === undefined && !lacksProgram && isFaultForAll(check, failure, seen)) return { label, probe: 'base' }
   if (fault?.points !== 'environment') return lacksProgram ? { label, probe: 'other' } : undefined
   const reading = check.measurements?.find(({ probe }) => probe === fault.probe)
   if (reading?.probe === 'port') return { label, probe: 'port', port: reading.port }

@@ -20,5 +20,5 @@ export const askedFaults = (db: Queryable, host: string): Promise<AskedFault[]> 
         where earlier.task_id = escalation.task_id and earlier.state = 'expired' and of.error_meta -> 'machine' is not null) as withdrawn
     from escalation join run on run.id = escalation.run_id join agent on agent.id = run.agent_id
     where escalation.state = 'pending' and escalation.task_id is not null and run.error_meta -> 'machine' is not null
-      and run.error_meta -> 'machine' ->> 'probe' <> 'other' and agent.host = ${host}
+      and run.error_meta -> 'machine' ->> 'probe' not in ('base', 'other') and agent.host = ${host}
     order by escalation.created_at`)

@@ -16,17 +16,28 @@ const wasKilled = ({ signal, exitCode }: ObservedCheck, evidence: string): boole
 /** Faults of a machine that come and go while nothing of the repository changes. */
 const passing = new Set<Label>([...outages, 'service_unavailable', 'port_in_use', 'disk_full', 'resource_limit'])
 
+type Named = Pick<Classification, 'label' | 'evidence'>
+
 /**
- * What a check shows that fails in the same way without the work: this machine lacks something, also where no probe can look (another
- * host, a disk that is elsewhere, a container whose kills the kernel does not count).
+ * Whether a check that fails in the same way without the work shows what this machine lacks, also where no probe can look (another host, a
+ * disk that is elsewhere, a container whose kills the kernel does not count). `seen`: what the probes found.
  */
-export const alikeText = (
-  check: ObservedCheck,
-  { label, evidence }: Classification,
-  seen: string,
-): string | undefined => {
-  if (!failsAlikeOnBase(check, label)) return undefined
-  if (label === 'out_of_memory' && wasKilled(check, evidence))
-    return `the system killed ${check.command}, also without this work, as it does when memory runs out${seen}; it needs more memory, or a higher limit of its container`
-  return passing.has(label) ? `${check.command} fails without this work as well: ${evidence}${seen}` : undefined
+const lacksForAll = (check: ObservedCheck, { label, evidence }: Named, seen: readonly string[]): boolean => {
+  if (!failsAlikeOnBase(check, label)) return false
+  if (label === 'out_of_memory') return wasKilled(check, evidence)
+  // A probe that finds the port free again, and a base commit that fails: the check takes its port itself, and that is for the agent.
+  return passing.has(label) && (label !== 'port_in_use' || seen.length === 0)
+}
+
+/** The fault that only time or a person can put right, for the checks to run again then; a variable does not appear by waiting. */
+export const isFaultForAll = (check: ObservedCheck, found: Named, seen: readonly string[]): boolean =>
+  lacksForAll(check, found, seen) || (found.label === 'missing_env_var' && failsAlikeOnBase(check, found.label))
+
+/** The fault that may be over soon, in words; undefined = there is none. */
+export const alikeText = (check: ObservedCheck, found: Named, seen: readonly string[]): string | undefined => {
+  if (!lacksForAll(check, found, seen)) return undefined
+  const more = seen.length === 0 ? '' : ` (${seen.join('; ')})`
+  return found.label === 'out_of_memory'
+    ? `the system killed ${check.command}, also without this work, as it does when memory runs out${more}; it needs more memory, or a higher limit of its container`
+    : `${check.command} fails without this work as well: ${found.evidence}${more}`
 }

@@ -92,10 +92,7 @@ const probed = (check: ObservedCheck, label: Label): Probed => {
 
 const probedOrAlike = (check: ObservedCheck, found: Classification): Probed => {
   const told = probed(check, found.label)
-  // A probe that finds the port free again, and a base commit that fails: the check takes its port itself, and that is for the agent.
-  const isFree = found.label === 'port_in_use' && told.seen.length > 0
-  if (told.fault !== undefined || isFree) return told
-  const machine = alikeText(check, found, told.seen.length === 0 ? '' : ` (${told.seen.join('; ')})`)
+  const machine = told.fault === undefined ? alikeText(check, found, told.seen) : undefined
   return machine === undefined ? told : { ...told, machine: { machine }, fault: 'environment' }
 }
 

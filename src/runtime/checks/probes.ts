@@ -66,7 +66,7 @@ export const lookAgain = async (machine: MachineView, fault: MachineFault): Prom
     const listener = machine.listener(fault.port)
     return listener === null ? undefined : { probe: 'port', port: fault.port, owner: listener ?? null }
   }
-  if (fault.probe === 'other') return undefined
+  if (fault.probe === 'other' || fault.probe === 'base') return undefined
   if (fault.probe === 'disk')
     return {
       probe: 'disk',

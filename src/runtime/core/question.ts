@@ -179,6 +179,8 @@ const nextStepLines = (runContext: RunContext, diagnosis: Diagnosis, { then, fau
     ]
   if (diagnosis.label === leftRunningLabel) return [`Next step: ${leftRunningAdvice(again)}`]
   if (machine === undefined) return []
+  if (fault?.probe === 'base')
+    return [`Next step: fix this on the machine, then ${again}: the checks run again without a call of the agent.`]
   return fault === undefined || fault.probe === 'other'
     ? [`Next step: fix this on the machine, then ${again}.`]
     : [`Next step: fix this on the machine. The checks then run again without a call of the agent; at once: ${again}.`]
