@@ -651,3 +651,15 @@ it.each([
       expect(stepFor(other)).not.toMatchObject({ action: { type: 'wait' } })
   },
 )
+
+it('calls that brought nothing new end with every action that would make another one, also after a wait', () => {
+  const unknown = diagnose({
+    ...{ kind: 'launch', harness: 'command', denials: [] },
+    failure: { source: 'exit', type: 'unknown', text: 'gave up' },
+  })
+  const settings = { ...policy, fruitlessCalls: 4 }
+  const restart = nextStep(unknown, [], settings, task)
+  const history = [past(restart, 'failed', unknown.label)]
+  expect(nextStep(unknown, history, settings, { ...task, fruitless: 3 })).toMatchObject({ action: { type: 'wait' } })
+  expect(nextStep(unknown, history, settings, { ...task, fruitless: 4 })).toMatchObject({ kind: 'exhausted' })
+})

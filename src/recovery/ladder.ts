@@ -93,6 +93,10 @@ const attemptsOf = (
   return history.slice(helped + 1).filter((past) => past.playbook === id).length
 }
 
+/** Whether the agent gets the same work once more by this action: at once, or after a wait that is not for its checks alone. */
+const callsAgent = (action: Action): boolean =>
+  action.type === 'relaunch' ? action.ask === undefined : action.type === 'wait' && action.forChecks !== true
+
 /** The recovery to apply to this diagnosis, given everything that was tried in the present count (oldest first). */
 export const nextStep = (
   diagnosis: Diagnosis,
@@ -116,7 +120,7 @@ export const nextStep = (
       reasons.push(`${playbook.id} lacks its evidence or has reached its limit (it needs: ${playbook.neededEvidence})`)
     else if (!notTried(history, action, task.runId)) reasons.push(`${playbook.id} already tried the same action`)
     else if (playbook.counted && spent >= totalBudget) reasons.push(`the task has used its ${totalBudget} recoveries`)
-    else if (isFruitless && playbook.rung >= 3 && action.type === 'relaunch' && action.ask === undefined)
+    else if (isFruitless && playbook.rung >= 3 && callsAgent(action))
       reasons.push(`${task.fruitless} calls of the agent in a row brought nothing new`)
     else {
       return {
