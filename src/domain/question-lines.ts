@@ -8,6 +8,7 @@ export const questionLines = ({ happened, tried, choices, runId, kind, details }
   // The decision is about these lines.
   ...(isAboutDetails({ kind }) ? details.split('\n') : []),
   ...tried.map((text) => `Tried: ${text}`),
+  ...(isAboutDetails({ kind }) ? [] : details.split('\n').filter((line) => line.startsWith('Next step: '))),
   'What would help:',
   ...choices.map(({ label, command }) => `  ${label}: ${command}`),
   // About finished work, what it changes says more than what its agent printed.

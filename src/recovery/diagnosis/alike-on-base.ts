@@ -29,9 +29,12 @@ const lacksForAll = (check: ObservedCheck, { label, evidence }: Named, seen: rea
   return passing.has(label) && (label !== 'port_in_use' || seen.length === 0)
 }
 
-/** The fault that only time or a person can put right, for the checks to run again then; a variable does not appear by waiting. */
+/** What a check has in a person's shell and not here; it does not appear by waiting. */
+const lacking = new Set<string>(['missing_env_var', 'terminal_missing'])
+
+/** The fault that only time or a person can put right, for the checks to run again then. */
 export const isFaultForAll = (check: ObservedCheck, found: Named, seen: readonly string[]): boolean =>
-  lacksForAll(check, found, seen) || (found.label === 'missing_env_var' && failsAlikeOnBase(check, found.label))
+  lacksForAll(check, found, seen) || (lacking.has(found.label) && failsAlikeOnBase(check, found.label))
 
 /** The fault that may be over soon, in words; undefined = there is none. */
 export const alikeText = (check: ObservedCheck, found: Named, seen: readonly string[]): string | undefined => {

@@ -160,7 +160,7 @@ const named = (check: ObservedCheck, label: NamedLabel, found: Classification, m
       ...{ ...row, ...unlessBrought(check, label, install), label },
       facts: { ...facts, ...install, ...narrowed(check, label) },
     }
-  if (label === 'build_artifact_missing' || label === 'missing_env_var')
+  if (label === 'build_artifact_missing' || label === 'missing_env_var' || label === 'terminal_missing')
     return { ...row, ...unlessBrought(check, label), label, facts }
   if (label === 'command_not_found')
     return { ...row, ...unlessInstalled(install), label, facts: { ...facts, ...install, ...narrowed(check, label) } }

@@ -85,6 +85,7 @@ const besideTheTest = new Set<Label>([
   'resource_limit',
   'permission_denied',
   'missing_env_var',
+  'terminal_missing',
   'corrupted_install',
   'dependency_missing',
   'dependency_version_conflict',

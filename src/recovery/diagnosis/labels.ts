@@ -128,6 +128,7 @@ export const labels = {
   ),
   timeout: row('transient_or_flaky_failure', true, 'retry_later', 'The command timed out.'),
   missing_env_var: row(environment, true, 'escalate', 'A required environment variable is not set.'),
+  terminal_missing: row(environment, true, 'escalate', 'The command asks at a terminal, and a check has none.'),
   git_conflict: row(
     'branch_diverged_requires_recreate',
     false,

@@ -21,6 +21,7 @@ const checkLabels = [
   'build_artifact_missing',
   'sequence_issue',
   'missing_env_var',
+  'terminal_missing',
   'port_in_use',
   'permission_denied',
   'out_of_memory',

@@ -53,7 +53,7 @@ const lockfiles = [
 ]
 
 /** Increase when the form or the meaning of a cached result changes: older results are then ignored. */
-const version = 5
+const version = 6
 
 export const checkCacheFolder = (stateDir: string): string => join(stateDir, 'baselines')
 

@@ -18,7 +18,7 @@ import { ownChoices, ownQuestionLine, ownQuestionText } from './own-question.ts'
 import { cancelChoice, retryChoice, takeOverChoice } from './choices.ts'
 import type { Recovery } from '../../store/recovery.ts'
 import { helpfulChoices } from './helpful-choices.ts'
-import { missingVariableAdvice } from './missing-variable.ts'
+import { lackAdvice } from './lack-advice.ts'
 import { providerAdvice, providerProblem } from './provider-question.ts'
 import type { RunContext } from './run-context.ts'
 import { questionWithTried, triedLines } from './tried.ts'
@@ -156,7 +156,7 @@ const happenedText = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: b
   const provider = providerProblem(runContext, diagnosis)
   if (provider !== undefined) return `${about} stopped: ${provider}`
   const stopped = `${about} stopped: ${command === undefined ? agentText(diagnosis) : checkText(facts, evidence)}`
-  const advice = missingVariableAdvice(runContext, diagnosis)
+  const advice = lackAdvice(runContext, diagnosis)
   return advice === undefined ? stopped : `${sentence(stopped)} ${advice}`
 }
 

@@ -1,4 +1,4 @@
-/** What a person does about a variable that a check misses. Checks get an allow-listed environment, so one that the person's shell has is often the missing one. */
+/** What a person does about what a check misses here and may have in the person's shell: a variable, because checks get an allow-listed environment, or a terminal. */
 import type { Diagnosis } from '../../recovery/types.ts'
 import type { RunContext } from './run-context.ts'
 
@@ -10,8 +10,7 @@ const namedIn = ({ evidence, facts }: Diagnosis): string[] => {
   return [...new Set(line.match(variableName))].slice(0, 3)
 }
 
-/** A sentence without its end; undefined for every other diagnosis. */
-export const missingVariableAdvice = (
+const variableAdvice = (
   { context, task }: Pick<RunContext, 'context' | 'task'>,
   diagnosis: Diagnosis,
 ): string | undefined => {
@@ -25,3 +24,12 @@ export const missingVariableAdvice = (
   const add = `Checks get only the variables that "env" in .unstuck/config.json names: add ${list} there`
   return isSet ? `${add}, then "unstuck retry ${task.id}"` : `${add}, ${restart}, and "unstuck retry ${task.id}"`
 }
+
+/** A sentence without its end; undefined where the failure is none of these. */
+export const lackAdvice = (
+  runContext: Pick<RunContext, 'context' | 'task'>,
+  diagnosis: Diagnosis,
+): string | undefined =>
+  diagnosis.label === 'terminal_missing'
+    ? 'It asks at a terminal, and checks run without one: let it take an option such as --yes or CI=1, and name that command as the check'
+    : variableAdvice(runContext, diagnosis)
