@@ -23,25 +23,23 @@ export interface BaseLocation extends CacheLocation {
 /** Labels of a command that does not exist on the base commit. */
 const neverRuns = new Set(['missing_script', 'missing_make_target', 'command_not_found'])
 
-const unknown = (detail: string, label?: string): Baseline => ({
-  state: 'unknown',
-  detail: `baseline unknown: ${detail}`,
-  ...defined({ label }),
-})
+const unknown = (why: string): Baseline => ({ state: 'unknown', detail: `not compared with the base commit: ${why}` })
 
 const baselineOf = (report: CheckReport, command: string): Baseline => {
   const { failed, output } = report
   if (failed === undefined) return { state: 'passes', detail: 'it passes on the base commit' }
-  if (failed.command !== command) return unknown(`${failed.command}, which comes before it, fails on the base commit`)
+  if (failed.command !== command) return unknown(`${failed.command}, which comes before it, fails there`)
   if (failed.ranNothing !== undefined)
     return { state: 'no tests', detail: `it runs no test on the base commit either (${failed.ranNothing})` }
-  if (failed.timedOut) return unknown('it ran out of time on the base commit')
-  if (output === undefined || failed.spawnError !== undefined) return unknown('it cannot be started on the base commit')
+  if (failed.timedOut) return unknown('it ran out of time there')
+  if (output === undefined || failed.spawnError !== undefined) return unknown('it cannot be started there')
   const set = failingSetOf(output)
   if (set.infra && neverRuns.has(set.label))
     return { state: 'unknown', detail: `nor can it run on the base commit (${set.evidence})`, label: set.label }
-  if (set.infra)
-    return unknown(`on the base commit the environment fails it (${set.label}: ${set.evidence})`, set.label)
+  if (set.infra) {
+    const detail = `it fails on the base commit as well (${set.label}: ${set.evidence})`
+    return { state: 'unknown', detail, label: set.label }
+  }
   const { tests } = report.results.at(-1) ?? {}
   return {
     ...{ state: 'fails', detail: 'it fails on the base commit as well', set },

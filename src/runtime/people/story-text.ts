@@ -118,7 +118,7 @@ export const baselineText = (payload: Payload): string => {
   const [command, failing] = [payloadText(payload, 'command'), payloadText(payload, 'failing')]
   const detail = payloadText(payload, 'detail')
     .replace(` (${failing})`, '')
-    .replace(/ \([a-z_]+: (.*)\)$/s, (whole, said) => (said === failing ? ' as well' : whole))
+    .replace(/ \([a-z_]+: (.*)\)$/s, (whole, said) => (said === failing ? '' : whole))
   if (payload.blocks !== true)
     return `${command} failed (${failing}): ${detail}; this is listed and does not block the work`
   if (detail === 'it passes on the base commit') return `${command} fails since this work: ${failing}`
