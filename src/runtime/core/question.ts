@@ -274,7 +274,7 @@ interface Exhausted {
   then: WhenExhausted
   /** The commit that the task reviews has a verdict already, and was not approved. */
   wasRejected?: boolean
-  /** What a probe found on this machine; the question is withdrawn once that has passed (engine/machine-faults.ts). */
+  /** What a probe found on this machine; the question is withdrawn once that has passed (engine/jobs.ts). */
   fault?: MachineFault
   /** What the owner's playbook asks instead. */
   question?: OwnQuestion
