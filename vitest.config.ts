@@ -42,8 +42,8 @@ const long = isLongForm
       'test/{hostile/tree,hostile/weakened,real/traps,remote/corrections,remote/reviews,verify/codes}.test.ts',
       'test/waits/{allowed-actions,ask,checkout-question,commands,conflict-solutions,conflicts,dispatch,effect}.test.ts',
       'test/waits/{fault-agents,feedback,follow-restart,grants,judge,known-repair,limits,loops,machine-failures}.test.ts',
-      'test/waits/{no-change,owner-limits,person,person-only,probes,proposal-doors,red-before,refusals,remote}.test.ts',
-      'test/waits/{review,review-subjects,reviewers,stalled,stalls,workspaces}.test.ts',
+      'test/waits/{no-change,owner-limits,person,person-only,probes,proposal-doors,python-requirements}.test.ts',
+      'test/waits/{red-before,refusals,remote,review,review-subjects,reviewers,stalled,stalls,workspaces}.test.ts',
     ]
 
 /** Folders whose suites are started by name from `.ci/run`. */

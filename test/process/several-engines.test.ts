@@ -279,30 +279,33 @@ describe('two engines on one store', () => {
     },
   )
 
-  it('one that is killed between claim and verdict: the other claims the work again, and there is one verdict', async () => {
-    const world = await openWorld({ maxParallel: 1, judge: { mode: 'llm', harness: 'reviewer', timeoutSeconds: 90 } })
-    const { db, top } = world
-    const engines = [await world.start('a'), await world.start('b')]
-    writeFileSync(join(top, 'hold-review'), '')
-    const goal = await newGoal(engines[0] as Engine, 1)
-    const asked = (): number => readdirSync(top).filter((name) => name.startsWith('asked-')).length
-    await waitFor('the reviewer is asked', async () => asked() === 1)
-    const leader = (await currentLeader(db)).engineId
-    const [judge, other] = engines.toSorted(({ id }) => (id === leader ? -1 : 1))
-    judge?.child.kill('SIGKILL')
-    await waitFor('the reviewer of the other one is asked', async () => asked() === 2)
-    // Both answer now; that of the killed one has nobody who listens.
-    rmSync(join(top, 'hold-review'))
-    await waitFor('the goal is ready', isReady(db, goal))
-    await mergedOnce(world, goal, 1)
-    expect(await db.query(sql`select state, verdict, version, engine_id as engine from judgement`)).toEqual([
-      { state: 'decided', verdict: 'approve', version: 2, engine: other?.id },
-    ])
-    expect((await events(db, 'judge.review')).map(({ payload }) => payload['verdict'])).toEqual(['approve'])
-    expect(await countOf(db, `run where judgement_version = 2`)).toBe(1)
-  })
+  it.runIf(isLongForm)(
+    'one that is killed between claim and verdict: the other claims the work again, and there is one verdict',
+    async () => {
+      const world = await openWorld({ maxParallel: 1, judge: { mode: 'llm', harness: 'reviewer', timeoutSeconds: 90 } })
+      const { db, top } = world
+      const engines = [await world.start('a'), await world.start('b')]
+      writeFileSync(join(top, 'hold-review'), '')
+      const goal = await newGoal(engines[0] as Engine, 1)
+      const asked = (): number => readdirSync(top).filter((name) => name.startsWith('asked-')).length
+      await waitFor('the reviewer is asked', async () => asked() === 1)
+      const leader = (await currentLeader(db)).engineId
+      const [judge, other] = engines.toSorted(({ id }) => (id === leader ? -1 : 1))
+      judge?.child.kill('SIGKILL')
+      await waitFor('the reviewer of the other one is asked', async () => asked() === 2)
+      // Both answer now; that of the killed one has nobody who listens.
+      rmSync(join(top, 'hold-review'))
+      await waitFor('the goal is ready', isReady(db, goal))
+      await mergedOnce(world, goal, 1)
+      expect(await db.query(sql`select state, verdict, version, engine_id as engine from judgement`)).toEqual([
+        { state: 'decided', verdict: 'approve', version: 2, engine: other?.id },
+      ])
+      expect((await events(db, 'judge.review')).map(({ payload }) => payload['verdict'])).toEqual(['approve'])
+      expect(await countOf(db, `run where judgement_version = 2`)).toBe(1)
+    },
+  )
 
-  it('a run of one is ended by a word to the other', async () => {
+  it.runIf(isLongForm)('a run of one is ended by a word to the other', async () => {
     const world = await openWorld({ maxParallel: 1 })
     const [a, b] = [await world.start('a', 'control'), await world.start('b', 'executor')]
     writeFileSync(join(world.top, 'hold'), '')
