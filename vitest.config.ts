@@ -39,11 +39,14 @@ const processes = [
 const long = isLongForm
   ? []
   : [
-      'test/{hostile/tree,hostile/weakened,real/traps,remote/corrections,remote/reviews,verify/codes}.test.ts',
-      'test/waits/{allowed-actions,ask,checkout-question,commands,conflict-solutions,conflicts,dispatch,effect}.test.ts',
-      'test/waits/{fault-agents,feedback,follow-restart,grants,judge,known-repair,limits,loops,machine-failures}.test.ts',
-      'test/waits/{no-change,owner-limits,person,person-only,probes,proposal-doors,python-requirements}.test.ts',
-      'test/waits/{red-before,refusals,remote,review,review-subjects,reviewers,stalled,stalls,workspaces}.test.ts',
+      'test/{hostile/tree,hostile/weakened,remote/corrections,remote/reviews,verify/codes}.test.ts',
+      'test/real/{exec-restrictions,own-tools,sim,traps}.test.ts',
+      'test/waits/{after-landing,allowed-actions,ask,changed-issue,checkout-question,commands,commit-title}.test.ts',
+      'test/waits/{conflict-solutions,conflicts,connections,dispatch,effect,fault-agents,feedback}.test.ts',
+      'test/waits/{follow-restart,grants,issue-command,judge,known-repair,large-tree,limits,loops}.test.ts',
+      'test/waits/{machine-failures,moved-repository,no-change,owner-limits,person,person-only,probes}.test.ts',
+      'test/waits/{proposal-doors,pull-request-conflict,python-requirements,red-before,refusals,remote}.test.ts',
+      'test/waits/{review,review-subjects,reviewers,shared-account,stalled,stalls,workspaces}.test.ts',
     ]
 
 /** Folders whose suites are started by name from `.ci/run`. */

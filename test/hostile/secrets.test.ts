@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { GoalView } from '../../src/api/contract.ts'
 import { user } from '../workspace/scene.ts'
 import { expectDone, expectOneQuestion, filesAt, holders, openScene, type Scene } from './scene.ts'
+import { isLongForm } from '../support/form.ts'
 
 /** As in the agents' programs: put together, so that it stands in no file. */
 const token = ['sk', 'live', '4eC39HqLyjWDarjtT1zdp7dc'].join('_')
@@ -57,18 +58,21 @@ test('a token is found in a file that says it is no text', async () => {
   await scene.expectUnharmed()
 })
 
-test('a configuration of ours in another case is denied', async () => {
+test.runIf(isLongForm)('a configuration of ours in another case is denied', async () => {
   const goal = await work('folded-config')
   await expectOneQuestion(scene, goal, /\.Unstuck\/config\.json \(denied: \.unstuck\)/)
   await scene.expectUnharmed()
 })
 
-test('a folder that is .git but for a character that cannot be seen is denied, and the character is shown', async () => {
-  const goal = await work('folded-git')
-  await expectOneQuestion(scene, goal, /\.g<U\+200C>it\/config \(outside: not a path that git may store\)/)
-  expect(filesAt(scene.root, goal.branch).filter((path) => path.endsWith('config'))).toEqual([])
-  await scene.expectUnharmed()
-})
+test.runIf(isLongForm)(
+  'a folder that is .git but for a character that cannot be seen is denied, and the character is shown',
+  async () => {
+    const goal = await work('folded-git')
+    await expectOneQuestion(scene, goal, /\.g<U\+200C>it\/config \(outside: not a path that git may store\)/)
+    expect(filesAt(scene.root, goal.branch).filter((path) => path.endsWith('config'))).toEqual([])
+    await scene.expectUnharmed()
+  },
+)
 
 test('work of which nothing can be committed is not called work without a change', async () => {
   const goal = await work('only-left-out')

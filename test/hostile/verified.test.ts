@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { GoalRequest, GoalView, Run } from '../../src/api/contract.ts'
 import { user } from '../workspace/scene.ts'
 import { expectOneQuestion, openScene, type Scene } from './scene.ts'
+import { isLongForm } from '../support/form.ts'
 
 let scene: Scene
 beforeAll(async () => {
@@ -44,12 +45,14 @@ test('what repairs the work while it is checked makes no check pass', async () =
   await scene.expectUnharmed()
 })
 
-test.each([
+const replacing = [
+  ['install-hook', 'package.json (1): postinstall: none -> echo done > src/work.txt'],
   ['shadow-bin', 'lib/package.json (1): brings programs called node, sh'],
   ['archive-bin', 'package.json (1): brings programs called node'],
   ['committed-bin', 'node_modules/.bin/npm (1): takes precedence over the programs of the system'],
-  ['install-hook', 'package.json (1): postinstall: none -> echo done > src/work.txt'],
-])(
+] as const
+
+test.each(isLongForm ? replacing : replacing.slice(0, 2))(
   '%s: what takes the place of a program of the check is told to it once, then to a person',
   async (agent, finding) => {
     const goal = await work(agent, { commands: ['npm test'] })

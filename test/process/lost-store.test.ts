@@ -9,6 +9,7 @@ import { serverOf } from '../../src/store/server/embedded-server.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { runHere, type Ended } from '../cli/in-process.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
+import { isLongForm } from '../support/form.ts'
 
 let scene: Scene | undefined
 afterEach(async () => {
@@ -66,7 +67,7 @@ test('whose password file was removed is not lost', async () => {
   expect((await runHere(['store', 'new'], placeOf(here))).exitCode).toBe(2)
 })
 
-test.each(ways)('whose %s', async (_how, ownServer, lose) => {
+test.each(isLongForm ? ways : ways.slice(0, 1))('whose %s', async (_how, ownServer, lose) => {
   const made = `put('made.txt', 'made')`
   const here = await openScene({ command: { driver: 'command', program: made } }, {}, { ownServer })
   scene = here
