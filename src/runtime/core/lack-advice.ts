@@ -20,8 +20,8 @@ const variableAdvice = (
   const isSet = names.every((name) => context.environment[name] !== undefined)
   const isPassed = names.every((name) => context.config().env.includes(name))
   const restart = `run "unstuck stop", then "unstuck up" in a shell that has ${list}`
-  if (isPassed) return isSet ? undefined : `The engine was started without ${list}: ${restart}`
-  const add = `Checks get only the variables that "env" in .unstuck/config.json names: add ${list} there`
+  if (isPassed) return isSet ? undefined : `the engine was started without ${list}: ${restart}`
+  const add = `checks get only the variables that "env" in .unstuck/config.json names: add ${list} there`
   return isSet ? `${add}, then "unstuck retry ${task.id}"` : `${add}, ${restart}, and "unstuck retry ${task.id}"`
 }
 
@@ -31,5 +31,5 @@ export const lackAdvice = (
   diagnosis: Diagnosis,
 ): string | undefined =>
   diagnosis.label === 'terminal_missing'
-    ? 'It asks at a terminal, and checks run without one: let it take an option such as --yes or CI=1, and name that command as the check'
+    ? 'the check asks at a terminal, and checks run without one: let it take an option such as --yes or CI=1, and name that command as the check'
     : variableAdvice(runContext, diagnosis)

@@ -32,7 +32,15 @@ import { createWorkspace, removeWorkspace, returnWorkspace } from '../../workspa
 import { branchUses } from '../../workspace/branch-uses.ts'
 import { buildCommit, buildTree } from '../../workspace/commit.ts'
 import { copyFiles } from '../../workspace/copy-files.ts'
-import { diffText, filesOf, readTexts, fileTextAt, fileTextsAt } from '../../workspace/contents.ts'
+import {
+  diffText,
+  filesOf,
+  filesOfCommit,
+  fileTextAt,
+  fileTextsAt,
+  readTexts,
+  treeOf,
+} from '../../workspace/contents.ts'
 import { diskUsageOf } from '../../workspace/disk-usage.ts'
 import { removePackages } from '../../workspace/packages.ts'
 import { prepareDependencies } from '../../workspace/dependencies.ts'
@@ -61,7 +69,6 @@ import { restoreCheckout } from '../../workspace/restore-checkout.ts'
 import { readGitTrace, traceVariables } from '../../workspace/git-trace.ts'
 import { renamesSince } from '../../workspace/renames.ts'
 import { commitsBetween, isContainedIn, mergeBase, recentCommits } from '../../workspace/history.ts'
-import { filesOfCommit, treeOf } from '../../workspace/tree.ts'
 import { tendTrees } from '../../workspace/tree-pool.ts'
 import { readSigning, signCommits, trySigning } from '../../workspace/signing.ts'
 import { repairDependencies } from '../../workspace/repair-dependencies.ts'

@@ -28,7 +28,7 @@ it('a CLI without rules for single tools is named with its settings', () => {
   expect(detailsOf('codex', { tool: 'exec_command' })).toContain('Allow it in the settings of that CLI')
 })
 
-const happenedBy = (label: string, evidence: string, environment: Record<string, string> = {}, env: string[] = []) => {
+const nextStepBy = (label: string, evidence: string, environment: Record<string, string> = {}, env: string[] = []) => {
   const task = { id: 't-1', number: 1, title: 'T', takenOver: null, review: null, harness: 'x' }
   const run = { id: 'r-1', harness: 'x', launches: [] }
   const context = { environment, config: () => ({ env }) }
@@ -36,20 +36,20 @@ const happenedBy = (label: string, evidence: string, environment: Record<string,
   const diagnosis = { label, evidence, facts: { command: 'node check.js', remaining: 1 } }
   return questionOf(session as unknown as RunContext, diagnosis as unknown as Diagnosis, {
     ...{ reason: 'no playbook', then: 'escalate', recoveries: [] },
-  }).happened
+  }).details.split('\n')[0] as string
 }
 
-const happenedFor = (environment: Record<string, string>, env: string[] = []): string =>
-  happenedBy('missing_env_var', 'node check.js: exit 1, Error: API_URL is not set (in CI too)', environment, env)
+const nextStepFor = (environment: Record<string, string>, env: string[] = []): string =>
+  nextStepBy('missing_env_var', 'node check.js: exit 1, Error: API_URL is not set (in CI too)', environment, env)
 
 it('a variable that a check misses: the key that passes it on is named, and whether the engine has it to pass on', () => {
-  const [known, unknown, passed] = [happenedFor({ API_URL: 'x' }), happenedFor({}), happenedFor({}, ['API_URL'])]
-  for (const text of [known, unknown]) expect(text).toMatch(/API_URL.*"env" in \.unstuck\/config\.json/)
+  const [known, unknown, passed] = [nextStepFor({ API_URL: 'x' }), nextStepFor({}), nextStepFor({}, ['API_URL'])]
+  for (const text of [known, unknown]) expect(text).toMatch(/^Next step: .*"env" in \.unstuck\/config\.json.*API_URL/)
   for (const text of [unknown, passed]) expect(text).toContain('unstuck stop')
   expect([known.includes('unstuck stop'), passed.includes('.unstuck/config.json')]).toEqual([false, false])
 })
 
 it('a check that asks at a terminal: the remedy is another command', () => {
-  const text = happenedBy('terminal_missing', 'node check.js: exit 1, /dev/tty: No such device or address')
-  expect(text).toMatch(/terminal.*--yes.*check/)
+  const text = nextStepBy('terminal_missing', 'node check.js: exit 1, /dev/tty: No such device or address')
+  expect(text).toMatch(/^Next step: .*terminal.*--yes/)
 })

@@ -155,9 +155,7 @@ const happenedText = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: b
   if (label === leftRunningLabel) return `${about} cannot be checked: ${evidence}`
   const provider = providerProblem(runContext, diagnosis)
   if (provider !== undefined) return `${about} stopped: ${provider}`
-  const stopped = `${about} stopped: ${command === undefined ? agentText(diagnosis) : checkText(facts, evidence)}`
-  const advice = lackAdvice(runContext, diagnosis)
-  return advice === undefined ? stopped : `${sentence(stopped)} ${advice}`
+  return `${about} stopped: ${command === undefined ? agentText(diagnosis) : checkText(facts, evidence)}`
 }
 
 /** The command that helps where the choices alone do not say it. */
@@ -178,6 +176,8 @@ const nextStepLines = (runContext: RunContext, diagnosis: Diagnosis, { then, fau
       `Next step: ${again} --hint "…". If these tests should be removed, first name their files as allowed paths of the task: unstuck edit ${task.id}.`,
     ]
   if (diagnosis.label === leftRunningLabel) return [`Next step: ${leftRunningAdvice(again)}`]
+  const lack = lackAdvice(runContext, diagnosis)
+  if (lack !== undefined) return [`Next step: ${lack}.`]
   if (machine === undefined) return []
   if (fault?.probe === 'base')
     return [`Next step: fix this on the machine, then ${again}: the checks run again without a call of the agent.`]
