@@ -218,6 +218,11 @@ export const isManifest = (name: string): boolean => managers.some(({ files }) =
 /** Manifests beside the file that governs a folder. An install of the same names with other content may end in another way. */
 const manifests = ['package.json', 'pyproject.toml', 'go.mod', 'Cargo.toml', 'Gemfile', 'composer.json']
 
+/** Files with requirements of a Python project. */
+export const requirementNames: readonly string[] = managers.flatMap(({ id, files, beside = [] }) =>
+  id === 'pip' ? [...files, ...beside] : [],
+)
+
 /** Files that decide what an install brings. */
 export const dependencyFiles: ReadonlySet<string> = new Set([
   ...manifests,

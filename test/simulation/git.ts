@@ -406,7 +406,7 @@ const workCalls = (state: State) => ({
   treeOf: (_shadow: Shadow, object: string) => state.commits.get(object)?.tree ?? object,
   filesOfCommit: (_repository: Repository, commit: string, isWanted: (path: string) => boolean) => {
     const files = [...state.treeOf(commit)]
-    return { names: files.map(([path]) => path), texts: Object.fromEntries(files.filter(([path]) => isWanted(path))) }
+    return { names: files.map(([path]) => path), texts: new Map(files.filter(([path]) => isWanted(path))) }
   },
 })
 

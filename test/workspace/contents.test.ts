@@ -6,7 +6,7 @@ import { readCommit } from '../../src/workspace/commit.ts'
 import { fileTextAt, filesOf, readTexts, fileTextsAt } from '../../src/workspace/contents.ts'
 import { inShadow } from '../../src/workspace/shadow.ts'
 import { git } from '../../src/workspace/git.ts'
-import { treeOf } from '../../src/workspace/tree.ts'
+import { treeOf } from '../../src/workspace/contents.ts'
 import { setScene, user, type Scene } from './scene.ts'
 
 let scene: Scene

@@ -5,14 +5,14 @@ import { filesOfFolder, inferChecks, isManifestOfChecks } from '../../runtime/ch
 import { programsOn, type HasProgram } from '../../runtime/core/find-program.ts'
 import { realFiles } from '../../runtime/core/files.ts'
 import type { Repository } from '../../workspace/repository-types.ts'
-import { filesOfCommit, type FilesOfCommit } from '../../workspace/tree.ts'
+import { filesOfCommit, type FilesOfCommit } from '../../workspace/contents.ts'
 import type { Home } from '../engine/home.ts'
 
 const filesHere = async (repository: Repository): Promise<FilesOfCommit> => {
   const { head, commonDir, root } = repository
   const committed =
     head === null || commonDir === null
-      ? { names: [], texts: {} }
+      ? { names: [], texts: new Map<string, string>() }
       : await filesOfCommit(repository, head, isManifestOfChecks)
   return filesOfFolder(realFiles, root, committed)
 }

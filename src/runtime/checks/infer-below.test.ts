@@ -6,7 +6,7 @@ import { inferChecks } from './infer-from-files.ts'
 const pkg = (test: string, more: object = {}): string => JSON.stringify({ scripts: { test }, ...more })
 
 const found = (texts: Record<string, string>, hasProgram: (name: string) => boolean = () => true) =>
-  inferChecks({ names: Object.keys(texts), texts }, hasProgram)
+  inferChecks({ names: Object.keys(texts), texts: new Map(Object.entries(texts)) }, hasProgram)
 
 const commandsOf = async (texts: Record<string, string>, allowed: string[] = ['**']): Promise<string[]> =>
   checksFor(await found(texts), allowed).commands

@@ -22,10 +22,10 @@ const otherProjects =
 /** How deep folders are searched. */
 const deepest = 2
 
-/** Whether a file can belong to the top, or to a stack below it; `inside` = how many folders of the stack may lead to it. */
-export const isInStack = (path: string, inside = 0): boolean => {
+/** Whether a file lies directly in the top, or in a folder that can be a stack. */
+export const isInStack = (path: string): boolean => {
   const folders = path.split('/').slice(0, -1)
-  return folders.length <= deepest + inside && !folders.slice(0, deepest).some((name) => otherProjects.test(name))
+  return folders.length <= deepest && !folders.some((name) => otherProjects.test(name))
 }
 
 /** One level of the test folders as well: some stacks have checks only if there are tests. */

@@ -17,6 +17,8 @@ export interface RepositoryFacts {
   pyproject?: string
   /** Texts of its files with requirements. */
   requirements?: string
+  /** The package manager of the folders above, for a package that names none. */
+  outerManager?: string
   /** Paths of tracked files. */
   files: readonly string[]
   /** Whether the owner's PATH has a program: a check whose program is missing checks nothing. Absent = it has all. */
@@ -32,26 +34,29 @@ type Fields = Record<string, unknown>
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const managerOf = (packageJson: Fields, files: ReadonlySet<string>): string => {
-  const declared =
-    typeof packageJson.packageManager === 'string'
-      ? /^(npm|pnpm|yarn|bun)@/.exec(packageJson.packageManager)?.[1]
-      : undefined
-  if (declared !== undefined) return declared
-  if (files.has('pnpm-lock.yaml')) return 'pnpm'
-  if (files.has('yarn.lock')) return 'yarn'
-  return files.has('bun.lock') || files.has('bun.lockb') ? 'bun' : 'npm'
+const locks: readonly [file: string, manager: string][] = [
+  ['pnpm-lock.yaml', 'pnpm'],
+  ['yarn.lock', 'yarn'],
+  ['bun.lock', 'bun'],
+  ['bun.lockb', 'bun'],
+  ['package-lock.json', 'npm'],
+  ['npm-shrinkwrap.json', 'npm'],
+]
+
+/** The package manager that these files name; undefined = they name none. */
+export const managerOf = ({ packageJson, files }: RepositoryFacts): string | undefined => {
+  const declared = isFields(packageJson) ? packageJson.packageManager : undefined
+  const named = typeof declared === 'string' ? /^(npm|pnpm|yarn|bun)@/.exec(declared)?.[1] : undefined
+  return named ?? locks.find(([file]) => files.includes(file))?.[1]
 }
 
 const onceText = (script: unknown): string | undefined => (typeof script === 'string' ? scriptOnce(script) : undefined)
 
-const packageCommands = (
-  { packageJson, hasProgram = hasAll }: RepositoryFacts,
-  files: ReadonlySet<string>,
-): string[] => {
+const packageCommands = (facts: RepositoryFacts): string[] => {
+  const { packageJson, outerManager, hasProgram = hasAll } = facts
   if (!isFields(packageJson) || !isFields(packageJson.scripts)) return []
   const { scripts } = packageJson
-  const declaredManager = managerOf(packageJson, files)
+  const declaredManager = managerOf(facts) ?? outerManager ?? 'npm'
   // The scripts are the same for all of them.
   const manager = hasProgram(declaredManager) || !hasProgram('npm') ? declaredManager : 'npm'
   const started = (name: string): string =>
@@ -130,7 +135,7 @@ export const isStartable = (command: string, hasProgram: HasProgram): boolean =>
 /** All commands, also those that cannot be started here. */
 export const declaredChecks = (facts: RepositoryFacts): string[] => {
   const files = new Set(facts.files)
-  const found = [...packageCommands(facts, files), ...declaredCommands(files), ...pythonCommands(facts, files)]
+  const found = [...packageCommands(facts), ...declaredCommands(files), ...pythonCommands(facts, files)]
   // A Makefile next to another stack usually calls the tests of that stack, which would then run twice.
   const target = testTarget(facts.makefile ?? '')
   if (found.length === 0 && target !== undefined) found.push(`make ${target}`)

@@ -1,17 +1,16 @@
 /** Infers checks from a folder or a commit, for goals that name none and for a first configuration. */
 import { join } from 'node:path'
-import type { FilesOfCommit } from '../../workspace/tree.ts'
+import type { FilesOfCommit } from '../../workspace/contents.ts'
+import { requirementNames } from '../../recovery/install.ts'
 import { readIfFile, type Files } from '../core/files.ts'
 import type { HasProgram } from '../core/find-program.ts'
 import { defined } from '../../domain/defined.ts'
 import { inFolder, isInStack, namesByFolder, notRunBy, type InferredChecks, type Stack } from './infer-below.ts'
-import { declaredChecks, inferCommands, isStartable, type RepositoryFacts } from './infer-commands.ts'
+import { declaredChecks, inferCommands, isStartable, managerOf, type RepositoryFacts } from './infer-commands.ts'
 import { isWorkspaceMember } from './monorepo-packages.ts'
 
-const requirementFiles = ['requirements.txt', 'requirements-dev.txt', 'requirements-test.txt']
-
 /** Files whose content is read; of all others only the name is used. */
-const manifestNames = ['package.json', 'pnpm-workspace.yaml', 'Makefile', 'pyproject.toml', ...requirementFiles]
+const manifestNames = ['package.json', 'pnpm-workspace.yaml', 'Makefile', 'pyproject.toml', ...requirementNames]
 
 /** Whether the content of this file of a commit decides about checks. */
 export const isManifestOfChecks = (path: string): boolean =>
@@ -29,53 +28,40 @@ const parsed = (text: string | undefined): unknown => {
 export const filesOfFolder = (files: Files, root: string, commit: FilesOfCommit): FilesOfCommit => {
   const texts = manifestNames.flatMap((name) => {
     const text = readIfFile(files, join(root, name))
-    return text === undefined ? [] : [[name, text]]
+    return text === undefined ? [] : [[name, text] as const]
   })
   const names = files.readdirSync(root)
   const inTests = names
     .filter((name) => /^(tests?|spec)$/.test(name) && files.statSync(join(root, name)).isDirectory())
     .flatMap((name) => files.readdirSync(join(root, name)).map((entry) => `${name}/${entry}`))
   const below = commit.names.filter((path) => path.includes('/'))
-  const textsBelow = Object.entries(commit.texts).filter(([path]) => path.includes('/'))
-  return { names: [...new Set([...names, ...inTests, ...below])], texts: Object.fromEntries([...textsBelow, ...texts]) }
+  const textsBelow = [...commit.texts].filter(([path]) => path.includes('/'))
+  return { names: [...new Set([...names, ...inTests, ...below])], texts: new Map([...textsBelow, ...texts]) }
 }
 
 const factsOf = (
   { texts }: FilesOfCommit,
   { folder, names, hasProgram }: { folder: string; names: readonly string[]; hasProgram: HasProgram },
 ): RepositoryFacts => {
-  const textOf = (name: string): string | undefined => texts[folder === '' ? name : `${folder}/${name}`]
+  const textOf = (name: string): string | undefined => texts.get(folder === '' ? name : `${folder}/${name}`)
   const packageJson = parsed(textOf('package.json'))
   const makefile = textOf('Makefile')
   const pyproject = textOf('pyproject.toml')
   return {
-    ...{ files: names, hasProgram, requirements: requirementFiles.map((name) => textOf(name) ?? '').join('\n') },
+    ...{ files: names, hasProgram, requirements: requirementNames.map((name) => textOf(name) ?? '').join('\n') },
     ...defined({ packageJson, makefile, pyproject }),
-  }
-}
-
-/** A package without a lockfile belongs to the manager that the top names. */
-const withManager = (facts: RepositoryFacts, top: RepositoryFacts): RepositoryFacts => {
-  const locks = /^(?:pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|package-lock\.json|npm-shrinkwrap\.json)$/
-  if (facts.files.some((name) => locks.test(name))) return facts
-  const { packageManager } = (top.packageJson ?? {}) as { packageManager?: unknown }
-  return {
-    ...facts,
-    files: [...facts.files, ...top.files.filter((name) => locks.test(name))],
-    ...(facts.packageJson === undefined || packageManager === undefined
-      ? {}
-      : { packageJson: { packageManager, ...facts.packageJson } }),
   }
 }
 
 const stacksIn = (found: FilesOfCommit, hasProgram: HasProgram): Stack[] => {
   const byFolder = [...namesByFolder(found.names)]
   const top = factsOf(found, { folder: '', names: byFolder[0]?.[1] ?? [], hasProgram })
+  const outerManager = managerOf(top)
   const declared: Stack[] = []
   for (const [folder, names] of byFolder.slice(1)) {
     // The checks of a folder are those of the folders in it as well.
     if (declared.some((outer) => folder.startsWith(`${outer.folder}/`))) continue
-    const commands = declaredChecks(withManager(factsOf(found, { folder, names, hasProgram }), top))
+    const commands = declaredChecks({ ...factsOf(found, { folder, names, hasProgram }), ...defined({ outerManager }) })
     if (commands.length > 0) declared.push({ folder, commands })
   }
   const startable = declared.flatMap(({ folder, commands }) => {
@@ -90,7 +76,7 @@ const stacksIn = (found: FilesOfCommit, hasProgram: HasProgram): Stack[] => {
 
 export const inferChecks = async (found: FilesOfCommit, hasProgram: HasProgram): Promise<InferredChecks> => {
   const top = inferCommands(factsOf(found, { folder: '', names: namesByFolder(found.names).get('') ?? [], hasProgram }))
-  const isMember = isWorkspaceMember(found.texts['package.json'], found.texts['pnpm-workspace.yaml'])
-  const read = async (path: string): Promise<string | undefined> => found.texts[path]
+  const isMember = isWorkspaceMember(found.texts.get('package.json'), found.texts.get('pnpm-workspace.yaml'))
+  const read = async (path: string): Promise<string | undefined> => found.texts.get(path)
   return { top, stacks: await notRunBy({ commands: top, read, isMember }, stacksIn(found, hasProgram)) }
 }

@@ -46,11 +46,18 @@ export interface GoalOptions {
   issue?: { id: string; url: string; label?: string }
 }
 
-const inferIn = async (context: Context, start: Start, { worktree }: GoalOptions): Promise<InferredChecks> => {
+/** Reads nothing where each task has checks already: in a large repository that takes as long as the rest. */
+const inferIn = async (
+  context: Context,
+  start: Start,
+  { worktree, tasks }: Pick<GoalOptions, 'worktree'> & Pick<GoalInput, 'tasks'>,
+): Promise<InferredChecks> => {
+  const config = context.config()
+  if (tasks.every((task) => firstChecks(task, config, []).source !== 'inferred')) return { top: [], stacks: [] }
   const { ports, repository } = context
   const committed =
     start.head === null
-      ? { names: [], texts: {} }
+      ? { names: [], texts: new Map<string, string>() }
       : await ports.git.filesOfCommit(repository, start.head, isManifestOfChecks)
   // With a remote there is only a mirror here, so the commit shows what clones will contain.
   const found =
@@ -198,7 +205,12 @@ export const createGoal = async (
   const start = await startOf(context, options)
   const id = context.newId('g')
   const { branchPrefix } = config.git
-  const tasks = newTasks(context, { goalId: id, input, options, inferred: await inferIn(context, start, options) })
+  const tasks = newTasks(context, {
+    goalId: id,
+    input,
+    options,
+    inferred: await inferIn(context, start, { ...options, tasks: input.tasks }),
+  })
   // The branch first: a goal without its branch could not land, while a branch without a goal does no harm.
   if (start.head !== null) {
     if (context.remote === undefined) recordOrphanBranch(context, { id, branchPrefix }, start.head)

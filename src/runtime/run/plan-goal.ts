@@ -68,8 +68,6 @@ const mostTasks = 20
 /** Hints that the planner reads. All of them are compared with its tasks. */
 const mostHintLines = 20
 const longestRequirement = 2_000
-/** Each is read by a program. */
-const mostManifests = 40
 
 /** Why commands of the plan cannot judge work on the base commit. A model may only choose among checks that are there. */
 const refusedCommands = async (
@@ -100,15 +98,11 @@ export const baseOf = async ({ context, run, task }: RunContext): Promise<Base> 
   const { git, files: disk } = context.ports
   const commit = run.baseCommit ?? ''
   const files = await git.filesOf(context.shadow, commit)
-  const texts: Record<string, string> = {}
-  for (const path of files.filter(isManifestOfChecks).slice(0, mostManifests)) {
-    const text = await git.textAt(context.shadow, commit, path)
-    if (text !== undefined) texts[path] = text
-  }
+  const texts = await git.textsAt(context.shadow, commit, files.filter(isManifestOfChecks))
   const inferred = await inferChecks({ names: files, texts }, programsOn(disk, context.environment['PATH']))
   return {
     ...{ files, top: [...new Set(files.map((path) => path.split('/')[0] ?? ''))] },
-    scripts: Object.keys(manifestScripts(texts['package.json'])),
+    scripts: Object.keys(manifestScripts(texts.get('package.json'))),
     checks: [...new Set([...task.commands, ...inferred.top, ...inferred.stacks.flatMap(({ commands }) => commands)])],
   }
 }
