@@ -39,14 +39,15 @@ const processes = [
 const long = isLongForm
   ? []
   : [
-      'test/{hostile/tree,hostile/weakened,remote/corrections,remote/reviews,verify/codes}.test.ts',
-      'test/real/{exec-restrictions,own-tools,sim,traps}.test.ts',
-      'test/waits/{after-landing,allowed-actions,ask,changed-issue,checkout-question,commands,commit-title}.test.ts',
-      'test/waits/{conflict-solutions,conflicts,connections,dispatch,effect,fault-agents,feedback}.test.ts',
-      'test/waits/{follow-restart,grants,issue-command,judge,known-repair,large-tree,limits,loops}.test.ts',
-      'test/waits/{machine-failures,moved-repository,no-change,owner-limits,person,person-only,probes}.test.ts',
-      'test/waits/{proposal-doors,pull-request-conflict,python-requirements,red-before,refusals,remote}.test.ts',
-      'test/waits/{review,review-subjects,reviewers,shared-account,stalled,stalls,workspaces}.test.ts',
+      'test/{hostile/tree,hostile/weakened,process/full-disk,remote/corrections,remote/reviews,verify/codes}.test.ts',
+      'test/real/{exec-restrictions,own-tools,policy,session,sim,traps}.test.ts',
+      'test/waits/{after-landing,allowed-actions,ask,branch-prefix,chance-on-base,changed-issue}.test.ts',
+      'test/waits/{checkout-question,commands,commit-title,conflict-solutions,conflicts,connections}.test.ts',
+      'test/waits/{dispatch,effect,fault-agents,feedback,follow-restart,grants,issue-command,judge}.test.ts',
+      'test/waits/{known-repair,large-tree,limits,loops,machine-failures,moved-repository,no-change}.test.ts',
+      'test/waits/{owner-limits,person,person-only,probes,proposal-doors,pull-request-conflict}.test.ts',
+      'test/waits/{python-requirements,quota-command,red-before,refusals,remote,review,review-subjects}.test.ts',
+      'test/waits/{reviewers,shared-account,stalled,stalls,unwanted-issue,workspaces}.test.ts',
     ]
 
 /** Folders whose suites are started by name from `.ci/run`. */
@@ -99,6 +100,7 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
           setupFiles: ['test/support/seed.ts'],
           include: processes,
+          exclude: long,
           globalSetup: ['test/support/global-setup.ts'],
           testTimeout: 240_000,
           hookTimeout: 240_000,

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { EventView, StatusView } from '../../src/api/contract.ts'
 import { closeScene, openScene, post, start, untilOver, type Scene } from './rounds.ts'
 import { ask, gitOutput, goalFor, makeTemplate, must } from './world.ts'
+import { shortened } from '../support/form.ts'
 
 let template = ''
 let scene: Scene | undefined
@@ -18,7 +19,7 @@ afterEach(async () => {
   scene = undefined
 })
 
-test.each(['checkout-read', 'checkout-reported'])('killed at %s', async (point) => {
+test.each(shortened(['checkout-read', 'checkout-reported'], 1))('killed at %s', async (point) => {
   scene = await openScene(template, { kind: 'question' })
   const { world } = scene
   const mark = join(world.root, 'killed')

@@ -1,11 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { allPlaybooks, demoReport, nothing, startDemo } from '../support/demo.ts'
+import { isLongForm } from '../support/form.ts'
 
 const deadlineMs = 400_000
 
 describe('unstuck demo', () => {
-  it(
+  // CI has it as a step of its own.
+  it.runIf(isLongForm)(
     'six tasks recover, land on main and leave nothing behind',
     async () => {
       const { code, report, leftovers } = await demoReport([])
@@ -27,7 +29,7 @@ describe('unstuck demo', () => {
     deadlineMs,
   )
 
-  it(
+  it.runIf(isLongForm)(
     'without its four playbooks it fails and names what was not recovered',
     async () => {
       const { code, report, leftovers } = await demoReport(allPlaybooks.flatMap((name) => ['--disable', name]))

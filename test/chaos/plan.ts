@@ -23,8 +23,8 @@ const numberOf = (text: string | undefined, standard: number): number => (text =
 /** Defaults are the form of CI, with one real CLI; the long form is CHAOS_ROUNDS=5 CHAOS_RANDOM=30 CHAOS_KILLS=1 CHAOS_REAL_EVERY=3. */
 export const settingsOf = (environment: NodeJS.ProcessEnv): Settings => ({
   roundsPerPoint: numberOf(environment.CHAOS_ROUNDS, 1),
-  randomRounds: numberOf(environment.CHAOS_RANDOM, 2),
-  killsPerWorld: numberOf(environment.CHAOS_KILLS, 3),
+  randomRounds: numberOf(environment.CHAOS_RANDOM, 1),
+  killsPerWorld: numberOf(environment.CHAOS_KILLS, 6),
   seed: numberOf(environment.CHAOS_SEED, 20_261_121),
   realEvery: numberOf(environment.CHAOS_REAL_EVERY, 22),
   ...(environment.CHAOS_KIND === undefined ? {} : { kind: environment.CHAOS_KIND as Kind }),

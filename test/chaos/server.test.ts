@@ -12,7 +12,7 @@ import { dice } from './plan.ts'
 import { closeScene, finishRound, look, openScene, post, start, untilOver, type Scene } from './rounds.ts'
 import { goals, hasEnded, makeTemplate, pollMs, until, type EngineProcess, type World } from './world.ts'
 
-const rounds = Number(process.env.CHAOS_SERVER_ROUNDS ?? '2')
+const rounds = Number(process.env.CHAOS_SERVER_ROUNDS ?? '1')
 const seed = Number(process.env.CHAOS_SEED ?? '20261127')
 const victims = ['postmaster', 'everything', 'backend', 'server'] as const
 type Victim = (typeof victims)[number]

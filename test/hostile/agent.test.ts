@@ -136,7 +136,7 @@ test('a plain program that prints final events and did nothing is one question',
   await scene.expectUnharmed()
 })
 
-test('no command shows a terminal escape of an agent', async () => {
+test.runIf(isLongForm)('no command shows a terminal escape of an agent', async () => {
   const goal = await work('escapes')
   await expectOneQuestion(scene, goal, /failed|exit/)
   const run = (await scene.events('run.started'))[0]?.runId ?? ''
@@ -165,7 +165,7 @@ test('a .env that the agent committed is one question and on no branch', async (
   await scene.expectUnharmed()
 })
 
-test('odd file names land as they are', async () => {
+test.runIf(isLongForm)('odd file names land as they are', async () => {
   const goal = await work('odd-names')
   expectDone(goal)
   const odd = filesAt(scene.root, goal.branch).filter((path) => path.startsWith('odd/'))
@@ -211,7 +211,7 @@ test.runIf(isLongForm)(
   },
 )
 
-test('an agent that stops its shim holds nothing up', async () => {
+test.runIf(isLongForm)('an agent that stops its shim holds nothing up', async () => {
   expectDone(await work('stops-shim'))
   await scene.expectUnharmed()
 })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { user } from '../workspace/scene.ts'
 import { expectDone, expectOneQuestion, until, holders, openScene, type Scene } from './scene.ts'
+import { isLongForm } from '../support/form.ts'
 
 let scene: Scene
 afterEach(async () => scene.clear())
@@ -32,7 +33,7 @@ test('secrets of the environment are in no file of the engine, and what nobody l
   expect(holders(scene.stateDir, token)).toEqual(['token'])
 })
 
-test('names from a goal are never taken for options, commands or trailers', async () => {
+test.runIf(isLongForm)('names from a goal are never taken for options, commands or trailers', async () => {
   scene = await openScene(['honest'], {
     arrange: ({ root }) => {
       user(root, 'update-ref', 'refs/heads/-f', 'HEAD')
@@ -55,16 +56,19 @@ test('names from a goal are never taken for options, commands or trailers', asyn
   await scene.expectUnharmed()
 })
 
-test('programs that an agent leaves in its work are not found through a relative entry of PATH', async () => {
-  scene = await openScene(['fake-git'])
-  await scene.stop()
-  const path = `tools:./tools::${process.env.PATH ?? ''}`
-  scene.environment.PATH = path
-  const { exitCode, stdout, stderr } = await scene.cli('run', 'Do the work')
-  expect([exitCode, stdout + stderr]).toEqual([3, expect.stringContaining('no verification command')])
-  expect(scene.canary.sung() ? readFileSync(scene.canary.path, 'utf8') : 'silent').toBe('silent')
-  expect((await scene.cli('stop')).exitCode).toBe(0)
-})
+test.runIf(isLongForm)(
+  'programs that an agent leaves in its work are not found through a relative entry of PATH',
+  async () => {
+    scene = await openScene(['fake-git'])
+    await scene.stop()
+    const path = `tools:./tools::${process.env.PATH ?? ''}`
+    scene.environment.PATH = path
+    const { exitCode, stdout, stderr } = await scene.cli('run', 'Do the work')
+    expect([exitCode, stdout + stderr]).toEqual([3, expect.stringContaining('no verification command')])
+    expect(scene.canary.sung() ? readFileSync(scene.canary.path, 'utf8') : 'silent').toBe('silent')
+    expect((await scene.cli('stop')).exitCode).toBe(0)
+  },
+)
 
 test("a configuration that an agent wrote into the owner's checkout waits until the owner confirms it", async () => {
   scene = await openScene(['config'], {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { attributes, makeHostile, makeRepository, user } from '../workspace/scene.ts'
 import { openScene, until, type Scene } from './scene.ts'
+import { isLongForm } from '../support/form.ts'
 
 let scene: Scene
 afterEach(async () => scene.clear())
@@ -46,17 +47,20 @@ const isDone = async (id: string): Promise<true | undefined> =>
 /** What a landing writes. */
 const ofLanding = (path: string): boolean => ['src/work.txt', '.git/index', '.git/refs/heads/main'].includes(path)
 
-test('a branch of the hostile repository is fast-forwarded beside uncommitted work, and starts nothing', async () => {
-  scene = await openScene(['honest'], {
-    files: { '.gitattributes': unfiltered, 'a.md': 'a\n' },
-    arrange: ({ root, canary }) => makeHostile(join(root, '.git'), canary),
-  })
-  const { id } = await scene.work([{}], { autoMerge: true })
-  await until(() => isDone(id), 'the landing')
-  await scene.expectUnharmed(ofLanding)
-  expect(readFileSync(join(scene.root, 'README.md'), 'utf8')).toBe('edited, not committed\n')
-  expect(user(scene.root, 'diff', '--cached', '--name-only', '--no-ext-diff')).toBe('staged.txt')
-})
+test.runIf(isLongForm)(
+  'a branch of the hostile repository is fast-forwarded beside uncommitted work, and starts nothing',
+  async () => {
+    scene = await openScene(['honest'], {
+      files: { '.gitattributes': unfiltered, 'a.md': 'a\n' },
+      arrange: ({ root, canary }) => makeHostile(join(root, '.git'), canary),
+    })
+    const { id } = await scene.work([{}], { autoMerge: true })
+    await until(() => isDone(id), 'the landing')
+    await scene.expectUnharmed(ofLanding)
+    expect(readFileSync(join(scene.root, 'README.md'), 'utf8')).toBe('edited, not committed\n')
+    expect(user(scene.root, 'diff', '--cached', '--name-only', '--no-ext-diff')).toBe('staged.txt')
+  },
+)
 
 test('work lands on a branch of the hostile repository that is checked out, and starts nothing', async () => {
   scene = await openScene(['honest'], {

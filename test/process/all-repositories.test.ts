@@ -25,6 +25,7 @@ import { exitCodes } from '../../src/errors.ts'
 import { repositoryId } from '../../src/workspace/repository.ts'
 import { runHere, type Ended } from '../cli/in-process.ts'
 import { prepareEngineHome } from '../support/engine-home.ts'
+import { isLongForm } from '../support/form.ts'
 
 // Three engines' work and two starts of a process: on a loaded machine more than the limits of this suite.
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 })
@@ -257,48 +258,54 @@ test('serves a repository again once what was wrong is put right, and one that w
   expect(addressIn(stateDir)?.identity.pid).toBe(sharedPid())
 })
 
-test('leaves one repository when it is stopped there, over a crash as well, and takes it back with its next command', async () => {
-  expect((await cli('beta', 'stop')).exitCode).toBe(0)
-  expect(addressIn(stateOf('beta'))).toBeUndefined()
-  await served('alpha')
-  const pid = sharedPid() ?? 0
-  process.kill(pid, 'SIGKILL')
-  await until('another process', () => ![undefined, pid].includes(sharedPid()))
-  for (const name of ['alpha', 'gamma', 'broken']) await served(name)
-  expect(addressIn(stateOf('beta'))).toBeUndefined()
-  await cli('beta', 'login-url')
-  await served('beta')
-})
+test.runIf(isLongForm)(
+  'leaves one repository when it is stopped there, over a crash as well, and takes it back with its next command',
+  async () => {
+    expect((await cli('beta', 'stop')).exitCode).toBe(0)
+    expect(addressIn(stateOf('beta'))).toBeUndefined()
+    await served('alpha')
+    const pid = sharedPid() ?? 0
+    process.kill(pid, 'SIGKILL')
+    await until('another process', () => ![undefined, pid].includes(sharedPid()))
+    for (const name of ['alpha', 'gamma', 'broken']) await served(name)
+    expect(addressIn(stateOf('beta'))).toBeUndefined()
+    await cli('beta', 'login-url')
+    await served('beta')
+  },
+)
 
-test('shares the agents of the machine in turn, so that a long queue does not starve another repository', async () => {
-  await endAll()
-  environment['UNSTUCK_MAX_PARALLEL'] = '1'
-  await startAll()
-  for (const name of ['alpha', 'beta']) await served(name)
-  rmSync(join(top, 'go'), { force: true })
-  const goals: string[] = []
-  for (const number of [1, 2, 3]) goals.push(await begin('alpha', `Turn ${number}`))
-  for (const number of [1, 2]) goals.push(await begin('beta', `Turn ${number}`))
-  await until('one of them says why it waits', async () => {
-    const texts = await Promise.all(['alpha', 'beta'].map(async (name) => (await cli(name, 'status')).stdout))
-    return texts.some((text) => text.includes('1 of 1 agents')) || undefined
-  })
-  writeFileSync(join(top, 'go'), '')
-  const runs = await until('the end of all runs', async () => {
-    const all = (
-      await Promise.all(
-        ['alpha', 'beta'].map(async (name) => (await get<Run[]>(name, '/runs')).map((run) => ({ ...run, name }))),
+test.runIf(isLongForm)(
+  'shares the agents of the machine in turn, so that a long queue does not starve another repository',
+  async () => {
+    await endAll()
+    environment['UNSTUCK_MAX_PARALLEL'] = '1'
+    await startAll()
+    for (const name of ['alpha', 'beta']) await served(name)
+    rmSync(join(top, 'go'), { force: true })
+    const goals: string[] = []
+    for (const number of [1, 2, 3]) goals.push(await begin('alpha', `Turn ${number}`))
+    for (const number of [1, 2]) goals.push(await begin('beta', `Turn ${number}`))
+    await until('one of them says why it waits', async () => {
+      const texts = await Promise.all(['alpha', 'beta'].map(async (name) => (await cli(name, 'status')).stdout))
+      return texts.some((text) => text.includes('1 of 1 agents')) || undefined
+    })
+    writeFileSync(join(top, 'go'), '')
+    const runs = await until('the end of all runs', async () => {
+      const all = (
+        await Promise.all(
+          ['alpha', 'beta'].map(async (name) => (await get<Run[]>(name, '/runs')).map((run) => ({ ...run, name }))),
+        )
       )
-    )
-      .flat()
-      .filter(({ goalId }) => goals.includes(goalId))
-    return all.length === goals.length && all.every(({ endedAt }) => endedAt !== null) ? all : undefined
-  })
-  const inOrder = runs.toSorted((one, other) => one.startedAt.localeCompare(other.startedAt))
-  const order = inOrder.map(({ name }) => name)
-  // Whichever began, neither works twice while the other one waits.
-  const whileBothWait = order.slice(0, order.lastIndexOf('beta') + 1)
-  expect(whileBothWait.every((name, index) => name !== whileBothWait[index + 1])).toBe(true)
-  for (const [index, { startedAt }] of inOrder.slice(1).entries())
-    expect(startedAt >= (inOrder[index]?.endedAt ?? '')).toBe(true)
-})
+        .flat()
+        .filter(({ goalId }) => goals.includes(goalId))
+      return all.length === goals.length && all.every(({ endedAt }) => endedAt !== null) ? all : undefined
+    })
+    const inOrder = runs.toSorted((one, other) => one.startedAt.localeCompare(other.startedAt))
+    const order = inOrder.map(({ name }) => name)
+    // Whichever began, neither works twice while the other one waits.
+    const whileBothWait = order.slice(0, order.lastIndexOf('beta') + 1)
+    expect(whileBothWait.every((name, index) => name !== whileBothWait[index + 1])).toBe(true)
+    for (const [index, { startedAt }] of inOrder.slice(1).entries())
+      expect(startedAt >= (inOrder[index]?.endedAt ?? '')).toBe(true)
+  },
+)

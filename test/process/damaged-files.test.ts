@@ -6,6 +6,7 @@ import { stateDirOf } from '../../src/api/state-dir.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { runHere, type Ended } from '../cli/in-process.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
+import { shortened } from '../support/form.ts'
 
 let scene: Scene | undefined
 afterEach(async () => {
@@ -42,7 +43,7 @@ const open = async (): Promise<{ here: Scene; stateDir: string }> => {
   return { here: scene, stateDir: stateDirOf(placeOf(scene).environment, id) }
 }
 
-test.each(Object.entries(damage))('the files of an engine that runs: %s', async (_kind, harm) => {
+test.each(shortened(Object.entries(damage), 1))('the files of an engine that runs: %s', async (_kind, harm) => {
   const { here, stateDir } = await open()
   for (const name of ['engine.json', 'token']) {
     harm(join(stateDir, name))
@@ -52,7 +53,7 @@ test.each(Object.entries(damage))('the files of an engine that runs: %s', async 
   expect(await eventsOf(here)).toMatch(/damaged\/engine\.json\.1[^]*damaged\/token\.1/)
 })
 
-test.each(Object.entries(damage))('the files of an engine that starts: %s', async (_kind, harm) => {
+test.each(shortened(Object.entries(damage), 1))('the files of an engine that starts: %s', async (_kind, harm) => {
   const { here, stateDir } = await open()
   const names = [
     'token',

@@ -25,6 +25,7 @@ import { chooseAccount, nobodyAccount, readablePrograms, startedAs } from '../..
 import { placesIn } from '../../src/store/server/places.ts'
 import { findPrograms, linkLibraries, programEnvironment } from '../../src/store/server/postgres-programs.ts'
 import { serverOf, type EmbeddedServer, type ServerOptions } from '../../src/store/server/embedded-server.ts'
+import { isLongForm } from '../support/form.ts'
 
 const isRoot = process.getuid?.() === 0
 const fixture = join(import.meta.dirname, '..', 'fixture', 'store')
@@ -174,7 +175,7 @@ describe('a server', () => {
     expect(await query(server, 'show fsync')).toEqual([{ fsync: 'off' }])
   })
 
-  it('gives readers no right to write, whatever they ask for', async () => {
+  it.runIf(isLongForm)('gives readers no right to write, whatever they ask for', async () => {
     const server = serverIn(home())
     await server.start()
     await query(server, 'create schema s; create table s.t (n integer); insert into s.t values (1)')
@@ -236,7 +237,7 @@ describe('after a kill', () => {
     expect(await query(server, 'select 1 as one')).toEqual([{ one: 1 }])
   })
 
-  it('an open store connects again to the server that it starts', async () => {
+  it.runIf(isLongForm)('an open store connects again to the server that it starts', async () => {
     const stateDir = join(home(), 'repo-000000000000')
     const db = await openStore({ stateDir, environment: process.env })
     await db.query(sql`insert into event (type, payload) values ('before', '{}')`)
@@ -288,7 +289,7 @@ describe('the engine of a state folder', () => {
 })
 
 describe('what is in the way', () => {
-  it('data of another version are named and left alone', async () => {
+  it.runIf(isLongForm)('data of another version are named and left alone', async () => {
     const at = home()
     const server = serverIn(at)
     await server.start()
@@ -309,7 +310,7 @@ describe('what is in the way', () => {
     expect(readdirSync(join(at, 'postgres')).filter((name) => /^\d+$/.test(name))).toEqual(['9'])
   })
 
-  it('data of another owner are named with both', async () => {
+  it.runIf(isLongForm)('data of another owner are named with both', async () => {
     const at = home()
     const server = serverIn(at)
     await server.start()
@@ -334,7 +335,7 @@ describe('what is in the way', () => {
     await reader.end()
   })
 
-  it('a server whose socket was removed is started again with what it holds', async () => {
+  it.runIf(isLongForm)('a server whose socket was removed is started again with what it holds', async () => {
     const at = home()
     await serverIn(at).start()
     const server = serverIn(at)
@@ -393,7 +394,7 @@ describe('where it can be', () => {
     expect(await query(server, 'select 1 as one')).toEqual([{ one: 1 }])
   })
 
-  it('a socket folder that is open to others is not used', async () => {
+  it.runIf(isLongForm)('a socket folder that is open to others is not used', async () => {
     const at = home('a'.repeat(100))
     const runtime = join(top, 'run')
     const server = serverIn(at, { environment: { ...process.env, XDG_RUNTIME_DIR: runtime } })

@@ -18,6 +18,7 @@ import { openScene, type Scene, type SceneOptions } from '../recovery/scene.ts'
 import { killable } from '../support/killable.ts'
 import { startLossy } from './lossy.ts'
 import { startServer, type Server } from '../support/server.ts'
+import { isLongForm } from '../support/form.ts'
 
 let server: Server
 beforeAll(async () => {
@@ -124,26 +125,29 @@ describe('an engine on PostgreSQL', () => {
     expect((await scene.get<{ ok: boolean }>('/doctor')).ok).toBe(true)
   })
 
-  it('goes on where an answer was lost: what the statement did is looked up, not repeated', async () => {
-    const lossy = await startLossy(server.url, [
-      { statement: 'insert into lease', answer: 'COMMIT' },
-      { statement: 'update run set phase', answer: 'UPDATE 1' },
-      { statement: 'delete from lease', answer: 'COMMIT' },
-      { statement: 'update run set judged_at', answer: 'COMMIT' },
-      { statement: 'update merge_entry', answer: 'COMMIT' },
-    ])
-    const scene = await open({ environment: { UNSTUCK_DATABASE_URL: lossy.url } })
-    const goal = await scene.goal([{}, {}])
-    await scene.until(goal, 'ready')
-    expect([...lossy.open]).toEqual([])
-    expect(commits(scene, goal)).toHaveLength(2)
-    expect(starts(scene)).toBe(2)
-    expect((await scene.runs(goal)).map((run) => run.state)).toEqual(['success', 'success'])
-    expect(await scene.recoveries(goal)).toEqual([])
-    await scene.clear()
-    opened.length = 0
-    lossy.close()
-  })
+  it.runIf(isLongForm)(
+    'goes on where an answer was lost: what the statement did is looked up, not repeated',
+    async () => {
+      const lossy = await startLossy(server.url, [
+        { statement: 'insert into lease', answer: 'COMMIT' },
+        { statement: 'update run set phase', answer: 'UPDATE 1' },
+        { statement: 'delete from lease', answer: 'COMMIT' },
+        { statement: 'update run set judged_at', answer: 'COMMIT' },
+        { statement: 'update merge_entry', answer: 'COMMIT' },
+      ])
+      const scene = await open({ environment: { UNSTUCK_DATABASE_URL: lossy.url } })
+      const goal = await scene.goal([{}, {}])
+      await scene.until(goal, 'ready')
+      expect([...lossy.open]).toEqual([])
+      expect(commits(scene, goal)).toHaveLength(2)
+      expect(starts(scene)).toBe(2)
+      expect((await scene.runs(goal)).map((run) => run.state)).toEqual(['success', 'success'])
+      expect(await scene.recoveries(goal)).toEqual([])
+      await scene.clear()
+      opened.length = 0
+      lossy.close()
+    },
+  )
 
   it('a request during an outage fails by name, and the engine lives on', async () => {
     const scene = await open()
@@ -238,7 +242,7 @@ describe('a change by another process', () => {
     expect(ms).toBeLessThan(1_000)
   })
 
-  it('is taken up by polling without notifications', async () => {
+  it.runIf(isLongForm)('is taken up by polling without notifications', async () => {
     const scene = await open({ notifications: false })
     const ms = await resumeFromOutside(scene)
     console.log(`resumed elsewhere to claimed here: ${ms.toFixed(0)} ms by polling`)

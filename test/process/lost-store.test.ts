@@ -9,7 +9,7 @@ import { serverOf } from '../../src/store/server/embedded-server.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { runHere, type Ended } from '../cli/in-process.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
-import { isLongForm } from '../support/form.ts'
+import { shortened } from '../support/form.ts'
 
 let scene: Scene | undefined
 afterEach(async () => {
@@ -67,7 +67,7 @@ test('whose password file was removed is not lost', async () => {
   expect((await runHere(['store', 'new'], placeOf(here))).exitCode).toBe(2)
 })
 
-test.each(isLongForm ? ways : ways.slice(0, 1))('whose %s', async (_how, ownServer, lose) => {
+test.each(shortened(ways, 1))('whose %s', async (_how, ownServer, lose) => {
   const made = `put('made.txt', 'made')`
   const here = await openScene({ command: { driver: 'command', program: made } }, {}, { ownServer })
   scene = here
@@ -88,17 +88,22 @@ test.each(isLongForm ? ways : ways.slice(0, 1))('whose %s', async (_how, ownServ
   expect(here.show('made.txt', goal)).toBe('made')
 })
 
-test.each<[string, boolean, (here: Scene) => Promise<void>]>([
-  ['the store', false, dropSchema],
-  [
-    'all that Unstuck knew',
-    true,
-    async (here) => {
-      await dropSchema(here)
-      rmSync(await stateDirOfScene(here), { recursive: true })
-    },
-  ],
-])(
+test.each<[string, boolean, (here: Scene) => Promise<void>]>(
+  shortened(
+    [
+      ['the store', false, dropSchema],
+      [
+        'all that Unstuck knew',
+        true,
+        async (here) => {
+          await dropSchema(here)
+          rmSync(await stateDirOfScene(here), { recursive: true })
+        },
+      ],
+    ],
+    1,
+  ),
+)(
   'rebuild where %s is gone: the work of goal branches is checked again, and the rest is named',
   async (_what, isAll, lose) => {
     const here = await openScene(

@@ -240,7 +240,7 @@ const mergedOnce = async ({ db, root }: World, goal: string, count: number): Pro
 }
 
 describe('two engines on one store', () => {
-  it(
+  it.runIf(isLongForm)(
     'one killed midway, one that slept past its leases: each task is merged exactly once',
     { timeout: deadlineMs + 60_000 },
     async () => {

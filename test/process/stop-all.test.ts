@@ -19,6 +19,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { hasStarter } from '../../src/cli/engine/starter.ts'
 import { exitCodes } from '../../src/errors.ts'
 import { serverOf } from '../../src/store/server/embedded-server.ts'
+import { isLongForm } from '../support/form.ts'
 
 const entry = join(import.meta.dirname, '..', '..', 'bin', 'unstuck.js')
 
@@ -75,20 +76,23 @@ it('stops the engines of all repositories and then the server that they share', 
   expect([again.exitCode, again.stdout.split('\n')]).toEqual([0, [expect.stringContaining('No engine')]])
 })
 
-it('ends an engine for good, also where another one was being started beside it, as after a crash', async () => {
-  const end = await up('one')
-  const [folder = ''] = readdirSync(home).filter((name) => name.startsWith('one-'))
-  const address = join(home, folder, 'engine.json')
-  // Without its address the engine is not found, until it writes it anew.
-  rmSync(address)
-  const other = spawn(process.execPath, [entry, 'up'], { cwd: join(top, 'one'), env: environment(), stdio: 'ignore' })
-  const otherEnded = once(other, 'exit')
-  while (!existsSync(address)) await delay(20)
-  expect((await cli(join(top, 'one'), 'stop')).exitCode).toBe(0)
-  await end()
-  expect(await otherEnded).toEqual([exitCodes.conflict, null])
-  expect(existsSync(address)).toBe(false)
-})
+it.runIf(isLongForm)(
+  'ends an engine for good, also where another one was being started beside it, as after a crash',
+  async () => {
+    const end = await up('one')
+    const [folder = ''] = readdirSync(home).filter((name) => name.startsWith('one-'))
+    const address = join(home, folder, 'engine.json')
+    // Without its address the engine is not found, until it writes it anew.
+    rmSync(address)
+    const other = spawn(process.execPath, [entry, 'up'], { cwd: join(top, 'one'), env: environment(), stdio: 'ignore' })
+    const otherEnded = once(other, 'exit')
+    while (!existsSync(address)) await delay(20)
+    expect((await cli(join(top, 'one'), 'stop')).exitCode).toBe(0)
+    await end()
+    expect(await otherEnded).toEqual([exitCodes.conflict, null])
+    expect(existsSync(address)).toBe(false)
+  },
+)
 
 it('refuses to wait for runs of all of them at once', async () => {
   const { exitCode, stderr } = await cli(top, 'stop', '--all', '--drain')
@@ -96,7 +100,7 @@ it('refuses to wait for runs of all of them at once', async () => {
   expect(stderr).toContain('--drain')
 })
 
-it('ends what would start an engine again that crashed a moment ago', async () => {
+it.runIf(isLongForm)('ends what would start an engine again that crashed a moment ago', async () => {
   const { child, ended } = await startUp('one')
   const [folder = ''] = readdirSync(home).filter((name) => name.startsWith('one-'))
   const stateDir = join(home, folder)

@@ -21,6 +21,7 @@ import { contentOf, differenceOf } from '../../src/workspace/tree-content.ts'
 import { tendTrees } from '../../src/workspace/tree-pool.ts'
 import { commitAll, listing, put, setScene, user } from '../workspace/scene.ts'
 import type { Scene } from '../workspace/scene.ts'
+import { isLongForm } from '../support/form.ts'
 
 let scene: Scene
 let shadow: Shadow
@@ -95,7 +96,7 @@ test('a later workspace starts from the tree of an earlier one, and is that of a
   expect(listing(scene.top).filter((name) => name.startsWith('second'))).toEqual(['second', 'second.workspace.json'])
 })
 
-test('whatever a program left in a tree is gone', async () => {
+test.runIf(isLongForm)('whatever a program left in a tree is gone', async () => {
   await begin({ 'link.txt': 'a link later\n', 'folder/inside.txt': 'x\n' })
   const dir = await make('first')
   const path = (name: string): string => join(dir, name)
@@ -145,7 +146,7 @@ test('files whose bytes are not those of their objects are written anew', async 
   expect(await fromFresh(await make('second'))).toEqual(none)
 })
 
-test('a tree that was written with other attributes is not used', async () => {
+test.runIf(isLongForm)('a tree that was written with other attributes is not used', async () => {
   await begin({ '.gitattributes': '*.bat eol=crlf\n', 'a.bat': 'one\n', 'b.txt': 'one\n' })
   await returnWorkspace(await make('first'), pool())
   await tend()
@@ -157,30 +158,33 @@ test('a tree that was written with other attributes is not used', async () => {
   expect(readFileSync(join(second, 'b.txt'), 'utf8')).toBe('one\r\n')
 })
 
-test('at most two trees are kept, a small one is not, and one whose commit is gone is removed', async () => {
-  await begin()
-  const dirs = [await make('one'), await make('two'), await make('three')]
-  for (const dir of dirs) await returnWorkspace(dir, pool())
-  expect(readdirSync(join(pool(), 'returned'))).toHaveLength(2)
-  await tend()
-  await returnWorkspace(await make('more', scene.head, undefined), pool())
-  await tend()
-  expect(ready()).toHaveLength(2)
-  expect(readdirSync(join(pool(), 'returned'))).toEqual([])
-  for (const name of ['four', 'five']) await make(name)
-  const lost = await make('lost')
-  writeFileSync(`${lost}.workspace.json`, JSON.stringify({ base: 'f'.repeat(40), branch: 'work', isLarge: true }))
-  await returnWorkspace(lost, pool())
-  await expect(tend()).rejects.toThrow()
-  expect(ready()).toEqual([])
-  expect(readdirSync(join(pool(), 'returned'))).toEqual([])
-  await scene.clear()
-  await begin()
-  scene = await setScene({ 'a.txt': 'a' })
-  shadow = scene.shadow
-  await returnWorkspace(await make('small'), pool())
-  expect(existsSync(pool())).toBe(false)
-})
+test.runIf(isLongForm)(
+  'at most two trees are kept, a small one is not, and one whose commit is gone is removed',
+  async () => {
+    await begin()
+    const dirs = [await make('one'), await make('two'), await make('three')]
+    for (const dir of dirs) await returnWorkspace(dir, pool())
+    expect(readdirSync(join(pool(), 'returned'))).toHaveLength(2)
+    await tend()
+    await returnWorkspace(await make('more', scene.head, undefined), pool())
+    await tend()
+    expect(ready()).toHaveLength(2)
+    expect(readdirSync(join(pool(), 'returned'))).toEqual([])
+    for (const name of ['four', 'five']) await make(name)
+    const lost = await make('lost')
+    writeFileSync(`${lost}.workspace.json`, JSON.stringify({ base: 'f'.repeat(40), branch: 'work', isLarge: true }))
+    await returnWorkspace(lost, pool())
+    await expect(tend()).rejects.toThrow()
+    expect(ready()).toEqual([])
+    expect(readdirSync(join(pool(), 'returned'))).toEqual([])
+    await scene.clear()
+    await begin()
+    scene = await setScene({ 'a.txt': 'a' })
+    shadow = scene.shadow
+    await returnWorkspace(await make('small'), pool())
+    expect(existsSync(pool())).toBe(false)
+  },
+)
 
 test('an inspection that was interrupted begins again', async () => {
   await begin()

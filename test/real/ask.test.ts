@@ -16,6 +16,7 @@ import type { Db } from '../../src/store/db.ts'
 import { openAskScene, type AskScene } from '../runtime/ask-scene.ts'
 import { user } from '../workspace/scene.ts'
 import { openTestDb } from '../support/test-db.ts'
+import { shortened } from '../support/form.ts'
 
 const clis = installClis(process.env)
 const schema = z.strictObject({ decision: z.enum(['allow', 'deny']) })
@@ -70,7 +71,7 @@ const request: AskRequest<z.output<typeof schema>> = {
 
 const names: Name[] = ['claude', 'codex']
 
-test.each(names)('%s answers, and is asked again after an answer that does not match', async (name) => {
+test.each(shortened(names, 1))('%s answers, and is asked again after an answer that does not match', async (name) => {
   await open(name, [
     { name: 'again', match: ['Question: policy', 'was not accepted'], steps: [{ answer: { decision: 'deny' } }] },
     { name: 'first', match: 'Question: policy', steps: [{ read: 'src/made.js' }, { text: 'I would allow it.' }] },
@@ -85,21 +86,24 @@ test.each(names)('%s answers, and is asked again after an answer that does not m
   expect(played[1]?.lastResult).toContain('made')
 })
 
-test.each(names)('%s changes nothing, whatever its model tries and its owner allows', async (name) => {
-  await open(name, [
-    {
-      ...{ name: 'ask', match: 'Question: policy' },
-      steps: [
-        { write: { path: 'written.txt', content: 'x' } },
-        { shell: `echo x > shell.txt; echo x > '${folder}/outside.txt'` },
-        { answer: { decision: 'allow' } },
-      ],
-    },
-  ])
-  expect(await ask(scene.runContext, request)).toMatchObject({ ok: true, value: { decision: 'allow' }, attempts: 1 })
-  expect(sim.requests().filter(({ conversation }) => conversation !== undefined)).toHaveLength(3)
-  for (const place of [scene.workspace, join(scene.workspace, '..', 'asks', '1', 'view')])
-    for (const file of ['written.txt', 'shell.txt']) expect(existsSync(join(place, file))).toBe(false)
-  for (const file of ['outside.txt', 'server.txt']) expect(existsSync(join(folder, file))).toBe(false)
-  expect(user(scene.workspace, 'status', '--porcelain', '--untracked-files=all')).toBe('?? src/made.js')
-})
+test.each(shortened(names.toReversed(), 1))(
+  '%s changes nothing, whatever its model tries and its owner allows',
+  async (name) => {
+    await open(name, [
+      {
+        ...{ name: 'ask', match: 'Question: policy' },
+        steps: [
+          { write: { path: 'written.txt', content: 'x' } },
+          { shell: `echo x > shell.txt; echo x > '${folder}/outside.txt'` },
+          { answer: { decision: 'allow' } },
+        ],
+      },
+    ])
+    expect(await ask(scene.runContext, request)).toMatchObject({ ok: true, value: { decision: 'allow' }, attempts: 1 })
+    expect(sim.requests().filter(({ conversation }) => conversation !== undefined)).toHaveLength(3)
+    for (const place of [scene.workspace, join(scene.workspace, '..', 'asks', '1', 'view')])
+      for (const file of ['written.txt', 'shell.txt']) expect(existsSync(join(place, file))).toBe(false)
+    for (const file of ['outside.txt', 'server.txt']) expect(existsSync(join(folder, file))).toBe(false)
+    expect(user(scene.workspace, 'status', '--porcelain', '--untracked-files=all')).toBe('?? src/made.js')
+  },
+)

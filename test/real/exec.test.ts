@@ -6,6 +6,7 @@ import { installClis } from '../../scripts/install-clis.ts'
 import { pointersTo } from '../../sim/simulate.ts'
 import type { ScriptInput } from '../../sim/script.ts'
 import { openUser, type Printed, type User } from './user.ts'
+import { shortened } from '../support/form.ts'
 
 let user: User | undefined
 afterEach(async () => {
@@ -115,7 +116,7 @@ describe('what a provider refuses is told from the words of the real CLIs', () =
     ['a wrong key', 'codex', { error: { status: 401, times: always } }, failed('auth_failure')],
     ['a model that is not there', 'claude', { error: { status: 404, times: always } }, failed('model_missing')],
   ]
-  test.each(rows)('%s (%s)', async (_name, cli, step, expected) => {
+  test.each(shortened(rows, 3))('%s (%s)', async (_name, cli, step, expected) => {
     user = await openUser(() => [{ name: 'job', match: 'Make the file', steps: [step] }], {
       CLAUDE_CODE_MAX_RETRIES: '1',
     })

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import type { ScriptInput } from '../../sim/script.ts'
 import { openUser, type Printed, type User } from './user.ts'
+import { shortened } from '../support/form.ts'
 
 let user: User | undefined
 afterEach(async () => {
@@ -76,7 +77,7 @@ require('node:test').test('starts', () => {
   git('commit', '-qm', 'Start')
 }
 
-test.each(clis)(
+test.each(shortened(clis, 1))(
   'esbuild of two versions: %s proposes the install, and the tests are green in the next round',
   async (cli) => {
     user = await openUser(conversations, {}, [cli])

@@ -174,7 +174,7 @@ test.each(isLongForm ? (['claude', 'codex'] as const) : (['claude'] as const))(
   },
 )
 
-test('Claude is refused a check of the contract, and goes on with a rule for it alone', async () => {
+test.runIf(isLongForm)('Claude is refused a check of the contract, and goes on with a rule for it alone', async () => {
   await open(() => [
     { shell: 'npm run check' },
     { text: 'I may not run it.' },

@@ -8,6 +8,7 @@ import { processesWithEnvironment } from '../../src/platform/process.ts'
 import { markerName } from '../../src/process/find.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
 import { killable } from '../support/killable.ts'
+import { isLongForm } from '../support/form.ts'
 
 const lock = {
   ...{ name: 'app', version: '1.0.0', lockfileVersion: 3, requires: true },
@@ -113,18 +114,22 @@ const nothingIsLeft = (marker: string): void => {
 /** With a set-up command of the owner nothing is installed before the agent. */
 const withoutInstalls = { workspace: { setup: 'true' } }
 
-test('for a check: the next engine ends what is left, installs again, and the check decides', async () => {
-  const { goal, marker } = await killInInstall('app/', 'cd app && node use.js', withoutInstalls)
-  // The intent of the engine that was killed, carried out by the next one.
-  expect(await scene.recoveries(goal)).toMatchObject([
-    {
-      ...{ playbook: 'dependency-install', status: 'success', counted: true, attempt: 1 },
-      detail: 'cd app && node use.js ran and passed',
-    },
-  ])
-  expect(await scene.events(goal, 'recovery.started')).toHaveLength(1)
-  nothingIsLeft(marker)
-}, 400_000)
+test.runIf(isLongForm)(
+  'for a check: the next engine ends what is left, installs again, and the check decides',
+  async () => {
+    const { goal, marker } = await killInInstall('app/', 'cd app && node use.js', withoutInstalls)
+    // The intent of the engine that was killed, carried out by the next one.
+    expect(await scene.recoveries(goal)).toMatchObject([
+      {
+        ...{ playbook: 'dependency-install', status: 'success', counted: true, attempt: 1 },
+        detail: 'cd app && node use.js ran and passed',
+      },
+    ])
+    expect(await scene.events(goal, 'recovery.started')).toHaveLength(1)
+    nothingIsLeft(marker)
+  },
+  400_000,
+)
 
 test('before the agent: the next engine ends what is left and installs again, and no check lacks a package', async () => {
   const { goal, marker } = await killInInstall('', 'node use.js')

@@ -8,6 +8,7 @@ import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openScene, type Scene } from '../recovery/scene.ts'
+import { isLongForm } from '../support/form.ts'
 
 const listening = async (port = 0): Promise<Server> => {
   const made = createServer((socket) => socket.destroy()).listen(port, '127.0.0.1')
@@ -160,7 +161,7 @@ test('a registry out of reach: the merge waits, and no agent does its work again
 })
 
 // The last one, because it holds the queue and ends the engine.
-test('a stop in the middle of the checks is no failure of them', { timeout: 400_000 }, async () => {
+test.runIf(isLongForm)('a stop in the middle of the checks is no failure of them', { timeout: 400_000 }, async () => {
   await begin('stopped')
   await scene.waitFor('the checks', async () => existsSync(join(scene.top, 'checking')) || undefined)
   await scene.restart()

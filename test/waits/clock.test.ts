@@ -5,6 +5,7 @@ import { Client } from 'pg'
 import { afterEach, expect, test } from 'vitest'
 import { openScene, type Scene } from '../recovery/scene.ts'
 import { openTestDatabase, type TestDatabase } from '../support/test-db.ts'
+import { isLongForm } from '../support/form.ts'
 
 let scene: Scene
 let database: TestDatabase
@@ -52,7 +53,7 @@ test('a wait ends when it would have ended, though the clock was set back by a d
   expect(readFileSync(join(scene.top, 'attempts'), 'utf8')).toBe('2')
 })
 
-test('also where it was set back while no engine ran', async () => {
+test.runIf(isLongForm)('also where it was set back while no engine ran', async () => {
   const goal = await openGoal(8)
   await scene.stop()
   await setBack(1)

@@ -3,25 +3,29 @@ import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { isGone, openExecScene, shortClocks } from '../cli/exec-scene.ts'
+import { isLongForm, shortened } from '../support/form.ts'
 
 const { root, work, memory, program, plays, start, events, clear } = openExecScene()
 afterAll(clear)
 
 describe('an agent that stands still', () => {
-  test.each(['hang', 'deaf', 'stopped'])('%s: is ended on two signals and goes on in its session', async (agent) => {
-    plays(agent, 'once')
-    const { code, of, result, stderr } = await events([...shortClocks, '--', 'claude', '-p', 'x'])
-    expect(code, stderr).toBe(0)
-    expect(of('stalled')).toMatchObject([{ payload: { stall: 'silence', quietSeconds: 1, processes: 1 } }])
-    expect(of('launch')).toMatchObject([{ resumed: false }, { resumed: true }])
-    expect(JSON.stringify(of('launch')[1])).toContain('for 1 s it printed nothing and used no processor time')
-    expect(of('recovery')).toMatchObject([{ payload: { action_taken: 'RESTART_WITH_HINT', status: 'success' } }])
-    expect(result).toMatchObject({ outcome: 'done', launches: 2, text: 'Made it.' })
-    expect(readFileSync(join(work, 'made.txt'), 'utf8')).toBe('made\n')
-    expect(isGone(readFileSync(memory, 'utf8'))).toBe(true)
-  })
+  test.each(shortened(['hang', 'deaf', 'stopped'], 1))(
+    '%s: is ended on two signals and goes on in its session',
+    async (agent) => {
+      plays(agent, 'once')
+      const { code, of, result, stderr } = await events([...shortClocks, '--', 'claude', '-p', 'x'])
+      expect(code, stderr).toBe(0)
+      expect(of('stalled')).toMatchObject([{ payload: { stall: 'silence', quietSeconds: 1, processes: 1 } }])
+      expect(of('launch')).toMatchObject([{ resumed: false }, { resumed: true }])
+      expect(JSON.stringify(of('launch')[1])).toContain('for 1 s it printed nothing and used no processor time')
+      expect(of('recovery')).toMatchObject([{ payload: { action_taken: 'RESTART_WITH_HINT', status: 'success' } }])
+      expect(result).toMatchObject({ outcome: 'done', launches: 2, text: 'Made it.' })
+      expect(readFileSync(join(work, 'made.txt'), 'utf8')).toBe('made\n')
+      expect(isGone(readFileSync(memory, 'utf8'))).toBe(true)
+    },
+  )
 
-  test('every restart is another one, and then it has failed', async () => {
+  test.runIf(isLongForm)('every restart is another one, and then it has failed', async () => {
     plays('hang', 'always')
     const { code, of, result } = await events([...shortClocks, '--', 'claude', '-p', 'x'])
     expect(code).toBeGreaterThan(0)
@@ -53,7 +57,7 @@ describe('launches that end at once', () => {
       .map((text) => Number(text) / 1e6)
   const normal = { FAILED_TASK_RETRY_COOLDOWN_MS: '60000' }
 
-  test('do not follow each other at once: each pause is longer', async () => {
+  test.runIf(isLongForm)('do not follow each other at once: each pause is longer', async () => {
     const times = dies()
     const { result } = await events(['--', 'claude', '-p', 'x'], normal)
     expect(result).toMatchObject({ outcome: 'failed', label: 'agent_died', launches: 3 })
@@ -62,7 +66,7 @@ describe('launches that end at once', () => {
     expect(third - second).toBeGreaterThan(2000)
   })
 
-  test('name the proxy of the environment that does not answer', async () => {
+  test.runIf(isLongForm)('name the proxy of the environment that does not answer', async () => {
     program('claude', `echo 'API Error: Unable to connect to API (ECONNREFUSED)' >&2; exit 1`)
     const closed = { HTTPS_PROXY: 'http://someone:hidden@127.0.0.1:9' }
     const { of, stderr } = await events([...shortClocks, '--', 'claude', '-p', 'x'], closed)

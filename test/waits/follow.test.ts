@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { openScene, until } from '../hostile/scene.ts'
+import { isLongForm, shortened } from '../support/form.ts'
 
 test('each line names its task, also one that was created on the way', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'unstuck-follow-'))
@@ -51,7 +52,7 @@ const started = (user: Awaited<ReturnType<typeof openScene>>, ...args: string[])
   return { child, closed: once(child, 'close'), printed }
 }
 
-test('says what keeps a task from starting, once', async () => {
+test.runIf(isLongForm)('says what keeps a task from starting, once', async () => {
   const user = await openScene(['right'], {
     commands: { right: [process.execPath, '-e', '0'] },
     config: { admission: { minFreeDiskMb: 100_000_000 } },
@@ -68,7 +69,7 @@ test('says what keeps a task from starting, once', async () => {
   }
 })
 
-test.each([false, true])('says once that the judge is off, and what to do (json: %s)', async (json) => {
+test.each(shortened([false, true], 1))('says once that the judge is off, and what to do (json: %s)', async (json) => {
   const folder = mkdtempSync(join(tmpdir(), 'unstuck-judge-off-'))
   const program = join(folder, 'right.mjs')
   writeFileSync(program, `import { writeFileSync } from 'node:fs'; writeFileSync('src/work.txt', 'done')`)

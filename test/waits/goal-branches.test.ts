@@ -103,7 +103,7 @@ describe('a goal that has landed', () => {
     expect(git(scene.root, 'ls-tree', '--name-only', 'main')).not.toContain('scratch')
   })
 
-  it('keeps its branch where the owner wants that', async () => {
+  it.runIf(isLongForm)('keeps its branch where the owner wants that', async () => {
     const scene = await open({ git: { keepGoalBranches: true } })
     const goal = await landed(scene, 'file-one')
     await scene.waitFor('the tree is gone', async () =>
@@ -164,7 +164,7 @@ describe('a goal that has landed', () => {
 })
 
 describe('a goal that was cancelled', () => {
-  it('leaves a snapshot of its work, and what is done can still land', async () => {
+  it.runIf(isLongForm)('leaves a snapshot of its work, and what is done can still land', async () => {
     const scene = await open()
     const goal = await ready(scene, 'file-one')
     await scene.post(`/goals/${goal}/cancel`)

@@ -110,39 +110,42 @@ describe('a task that a person has taken over', () => {
     await scene.expectUnharmed()
   })
 
-  test('is asked about again with the failing test, and the files stay; a retry goes on from them', async () => {
-    const goal = await stuck()
-    const { id } = only(goal)
-    const folder = await takeOver(id)
-    writeFileSync(join(folder, 'src/work.txt'), 'not yet\n')
-    writeFileSync(join(folder, 'src/mine.txt'), 'mine\n')
-    await ran('give-back', id)
-    const asked = await until(async () => {
-      const all = await runsOf(id)
-      const found = await now(goal)
-      return all.at(-1)?.launches.length === 0 && found.state === 'awaiting_human' ? found : undefined
-    }, 'the question')
-    expect(only(asked).takenOver).toMatchObject({ folder, givenBack: false })
-    const [question] = (await scene.status()).escalations.filter(
-      ({ taskId, state }) => taskId === id && state === 'pending',
-    )
-    expect(question?.question).toMatch(/Your work on task 1 .*the word is there/)
-    expect(question?.details).toContain(`unstuck give-back ${id}`)
-    expect(readFileSync(join(folder, 'src/work.txt'), 'utf8')).toBe('not yet\n')
-    // The choice of the question is the same as the command.
-    const answered = await scene.api<Escalation & { line: string | null }>(`/escalations/${question?.id}/answer`, {
-      choice: 'take_over',
-    })
-    expect([answered.line, answered.state]).toEqual([`cd ${folder}`, 'resolved'])
-    expect(only(await now(goal))).toMatchObject({ status: 'blocked(awaiting_human)', takenOver: { folder } })
-    // Nothing of what the person did is lost when agents get the task back.
-    await ran('retry', id)
-    const again = await inState(await now(goal), 'awaiting_human')
-    expect(only(again).takenOver).toBeNull()
-    const workspace = join(scene.stateDir, 'runs', (await runsOf(id)).at(-1)?.id ?? '', 'workspace')
-    expect(readFileSync(join(workspace, 'src/mine.txt'), 'utf8')).toBe('mine\n')
-    expect(readFileSync(prompts, 'utf8')).toContain('A person worked on this task before you')
-  })
+  test.runIf(isLongForm)(
+    'is asked about again with the failing test, and the files stay; a retry goes on from them',
+    async () => {
+      const goal = await stuck()
+      const { id } = only(goal)
+      const folder = await takeOver(id)
+      writeFileSync(join(folder, 'src/work.txt'), 'not yet\n')
+      writeFileSync(join(folder, 'src/mine.txt'), 'mine\n')
+      await ran('give-back', id)
+      const asked = await until(async () => {
+        const all = await runsOf(id)
+        const found = await now(goal)
+        return all.at(-1)?.launches.length === 0 && found.state === 'awaiting_human' ? found : undefined
+      }, 'the question')
+      expect(only(asked).takenOver).toMatchObject({ folder, givenBack: false })
+      const [question] = (await scene.status()).escalations.filter(
+        ({ taskId, state }) => taskId === id && state === 'pending',
+      )
+      expect(question?.question).toMatch(/Your work on task 1 .*the word is there/)
+      expect(question?.details).toContain(`unstuck give-back ${id}`)
+      expect(readFileSync(join(folder, 'src/work.txt'), 'utf8')).toBe('not yet\n')
+      // The choice of the question is the same as the command.
+      const answered = await scene.api<Escalation & { line: string | null }>(`/escalations/${question?.id}/answer`, {
+        choice: 'take_over',
+      })
+      expect([answered.line, answered.state]).toEqual([`cd ${folder}`, 'resolved'])
+      expect(only(await now(goal))).toMatchObject({ status: 'blocked(awaiting_human)', takenOver: { folder } })
+      // Nothing of what the person did is lost when agents get the task back.
+      await ran('retry', id)
+      const again = await inState(await now(goal), 'awaiting_human')
+      expect(only(again).takenOver).toBeNull()
+      const workspace = join(scene.stateDir, 'runs', (await runsOf(id)).at(-1)?.id ?? '', 'workspace')
+      expect(readFileSync(join(workspace, 'src/mine.txt'), 'utf8')).toBe('mine\n')
+      expect(readFileSync(prompts, 'utf8')).toContain('A person worked on this task before you')
+    },
+  )
 
   test.runIf(isLongForm)('may change no other path than an agent, and can be cancelled', async () => {
     const goal = await stuck({ allowedPaths: ['src/**'] })

@@ -1,6 +1,7 @@
 /** A check that the system kills on the base commit as well: its checks run again later, and no agent is called for it. */
 import { afterEach, expect, test } from 'vitest'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
+import { shortened } from '../support/form.ts'
 
 let scene: Scene
 afterEach(() => scene.clear())
@@ -12,10 +13,15 @@ const launchesOf = async (goal: string): Promise<number> =>
 
 const killed = 'kill -9 $$\n'
 
-test.each([
-  ['itself', { 'check.sh': killed }, 'sh check.sh'],
-  ['under make', { Makefile: "test:\n\tsh -c 'kill -9 $$$$'\n" }, 'make test'],
-])('a check that is killed %s', async (_name, files, command) => {
+test.each(
+  shortened(
+    [
+      ['itself', { 'check.sh': killed }, 'sh check.sh'],
+      ['under make', { Makefile: "test:\n\tsh -c 'kill -9 $$$$'\n" }, 'make test'],
+    ],
+    1,
+  ),
+)('a check that is killed %s', async (_name, files, command) => {
   // With the defaults the agent would be called again for each failure of the work.
   scene = await openScene({ agent }, { retry, requeue: {} }, { files })
   const goal = await scene.goal([{ commands: [command] }])

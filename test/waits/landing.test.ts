@@ -9,7 +9,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { GoalView } from '../../src/api/contract.ts'
 import { runHere } from '../cli/in-process.ts'
 import { openScene, type FaultAgent, type Scene, type SceneOptions } from '../recovery/scene.ts'
-import { isLongForm } from '../support/form.ts'
+import { isLongForm, shortened } from '../support/form.ts'
 
 const git = (root: string, ...args: string[]): string =>
   execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { cwd: root, encoding: 'utf8' }).trim()
@@ -106,10 +106,15 @@ describe('four goals at once and a commit of the user', () => {
 })
 
 describe('a commit that its owner takes back from the branch while the agent works', () => {
-  it.each([
-    ['the only task', 1],
-    ['the first of two tasks', 2],
-  ])('does not return with the work: %s', async (_what, count) => {
+  it.each(
+    shortened(
+      [
+        ['the only task', 1],
+        ['the first of two tasks', 2],
+      ],
+      1,
+    ),
+  )('does not return with the work: %s', async (_what, count) => {
     const scene = await open({ a: editor('a', 'list.txt', 1), b: editor('b', 'list.txt', 7) })
     commitByHand(scene, 'taken-back.txt', 'a key')
     const tasks = [{ harness: 'a' }, { harness: 'b', after: ['1'] }].slice(0, count)
@@ -201,25 +206,28 @@ describe('unstuck land', () => {
     expect(on(scene, 'list.txt').split('\n')[1]).toBe('line eins a')
   })
 
-  it('sends work back whose checks fail on what is there, and lands what was made of it', async () => {
-    const scene = await open({
-      a: {
-        driver: 'command',
-        program: `
+  it.runIf(isLongForm)(
+    'sends work back whose checks fail on what is there, and lands what was made of it',
+    async () => {
+      const scene = await open({
+        a: {
+          driver: 'command',
+          program: `
           const lines = readFileSync('list.txt', 'utf8').split('\\n')
           lines[1] = count('TOP/starts') === 1 ? 'line 1 a' : 'line 1 better'
           put('list.txt', lines.join('\\n'))`,
-      },
-    })
-    const goal = await scene.goal([{}])
-    await scene.until(goal, 'ready')
-    const byHand = commitByHand(scene, 'forbids.txt', 'line 1 a')
-    expect(await cli(scene, 'land', goal)).toMatchObject({ code: 0 })
-    expect(on(scene, 'list.txt').split('\n')[1]).toBe('line 1 better')
-    expect(git(scene.root, 'rev-parse', 'main^')).toBe(byHand)
-    expect(await scene.recoveries(goal)).toMatchObject([{ playbook: 'newer-base-run', status: 'success' }])
-    expect(await scene.questions()).toEqual([])
-  })
+        },
+      })
+      const goal = await scene.goal([{}])
+      await scene.until(goal, 'ready')
+      const byHand = commitByHand(scene, 'forbids.txt', 'line 1 a')
+      expect(await cli(scene, 'land', goal)).toMatchObject({ code: 0 })
+      expect(on(scene, 'list.txt').split('\n')[1]).toBe('line 1 better')
+      expect(git(scene.root, 'rev-parse', 'main^')).toBe(byHand)
+      expect(await scene.recoveries(goal)).toMatchObject([{ playbook: 'newer-base-run', status: 'success' }])
+      expect(await scene.questions()).toEqual([])
+    },
+  )
 
   it('refuses what is no goal, one that does not exist, and one that is not ready', async () => {
     const scene = await open({ a: editor('a', 'list.txt', 1) })
@@ -293,7 +301,7 @@ describe('what begins', () => {
 })
 
 describe('an agent that puts its own commit onto the branch of the user', () => {
-  it('takes nothing from it that was committed or landed there meanwhile', async () => {
+  it.runIf(isLongForm)('takes nothing from it that was committed or landed there meanwhile', async () => {
     const overwrites = `
       const { execFileSync } = await import('node:child_process')
       put('TOP/begun-bad', '')

@@ -23,6 +23,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sendTo } from '../../src/cli/engine/send-over-socket.ts'
 import type { ActivityView, Escalation, EventView, Goal, GoalRequest, GoalView, Run } from '../../src/api/contract.ts'
 import { openScene, standardTask, until, type Scene } from '../hostile/scene.ts'
+import { isLongForm } from '../support/form.ts'
 
 const entry = join(import.meta.dirname, '..', '..', 'bin', 'unstuck.js')
 const agent = join(import.meta.dirname, '..', 'fixture', 'mcp', 'agent.mjs')
@@ -240,20 +241,23 @@ test('without an answer the task waits with its work, and the next launch begins
   expect(recoveries).toEqual([])
 })
 
-test('an answer that comes after the wait of the tool starts the agent again with it, in the same run', async () => {
-  setWait(0)
-  const { goal, agent, client } = await begin('Ask and miss the answer')
-  await use(client, 'ask_person', { question: 'Which port?' })
-  const { id } = await questionOf(goal.id)
-  await scene.api(`/escalations/${id}/answer`, { choice: 'reply', input: 'Port 8080.' })
-  end(agent, 'stop')
-  const next = await launched(goal.id, 2)
-  expect(next.prompt).toMatch(/asks: Which port\?\nA person answered: Port 8080\./)
-  end(next, 'work')
-  await goalIn(goal.id, 'ready')
-})
+test.runIf(isLongForm)(
+  'an answer that comes after the wait of the tool starts the agent again with it, in the same run',
+  async () => {
+    setWait(0)
+    const { goal, agent, client } = await begin('Ask and miss the answer')
+    await use(client, 'ask_person', { question: 'Which port?' })
+    const { id } = await questionOf(goal.id)
+    await scene.api(`/escalations/${id}/answer`, { choice: 'reply', input: 'Port 8080.' })
+    end(agent, 'stop')
+    const next = await launched(goal.id, 2)
+    expect(next.prompt).toMatch(/asks: Which port\?\nA person answered: Port 8080\./)
+    end(next, 'work')
+    await goalIn(goal.id, 'ready')
+  },
+)
 
-test('a cancelled task takes the question of its agent with it', async () => {
+test.runIf(isLongForm)('a cancelled task takes the question of its agent with it', async () => {
   setWait(60)
   const { goal, client } = await begin('Ask and be cancelled')
   const asked = use(client, 'ask_person', { question: 'Go on?' })
@@ -395,7 +399,7 @@ describe('a run that goes on:', () => {
   })
 })
 
-test('the owner adds a task, and reads what became of it', async () => {
+test.runIf(isLongForm)('the owner adds a task, and reads what became of it', async () => {
   const client = await connect({})
   expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['add_task', 'status', 'explain'])
   expect(await use(client, 'add_task', { task: 'x\0' })).toMatchObject({

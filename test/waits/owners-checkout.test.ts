@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import type { EventView, StatusView } from '../../src/api/contract.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
+import { isLongForm, shortened } from '../support/form.ts'
 
 /** The agent does its work, and `does` in the owner's checkout. */
 const agent = (does: string) => ({
@@ -52,10 +53,15 @@ const questioned = ({ choices }: StatusView['escalations'][number]): string[] =>
 
 const changesOf = (events: EventView[]): Change[] => events.flatMap(({ payload }) => payload.changes as Change[])
 
-test.each([
-  ['its own name', 'agent'],
-  ["the owner's name", 't'],
-])('a commit of an agent on the branch of the owner, with %s, is taken off it and kept', async (_how, name) => {
+test.each(
+  shortened(
+    [
+      ['its own name', 'agent'],
+      ["the owner's name", 't'],
+    ],
+    1,
+  ),
+)('a commit of an agent on the branch of the owner, with %s, is taken off it and kept', async (_how, name) => {
   await open(
     `writeFileSync('TOP/repo/check.js', 'process.exit(0) // by the agent'); git('add', 'check.js'); commit('${name}', 'Sneaked in')`,
   )
@@ -91,7 +97,7 @@ test("the owner's uncommitted work that an agent committed stays in the files, b
   expect((await scene.events(goal, 'ref.moved'))[0]?.payload).toMatchObject({ refs: [{ restored: true }] })
 })
 
-test('a branch that goals land on is restored also behind 25 new branches', async () => {
+test.runIf(isLongForm)('a branch that goals land on is restored also behind 25 new branches', async () => {
   await open(`for (let n = 0; n < 25; n++) git('branch', 'a' + n); commit('agent', 'Sneaked in')`)
   const main = git('rev-parse', 'main')
   const goal = await runs()
@@ -101,55 +107,61 @@ test('a branch that goals land on is restored also behind 25 new branches', asyn
   expect(((moved?.payload.refs ?? []) as unknown[])[0]).toMatchObject({ ref: 'refs/heads/main', restored: true })
 })
 
-test('changed configuration, a hook, staged, edited and stashed files are told, with those that start programs first', async () => {
-  await open(`const edit = (path, text) => { put('TOP/repo/' + path, text) }
+test.runIf(isLongForm)(
+  'changed configuration, a hook, staged, edited and stashed files are told, with those that start programs first',
+  async () => {
+    await open(`const edit = (path, text) => { put('TOP/repo/' + path, text) }
 git('config', 'core.hooksPath', 'elsewhere')
 edit('.git/hooks/pre-commit', 'exit 0')
 edit('check.js', 'stashed'); git('-c', 'user.name=a', '-c', 'user.email=a@a', 'stash')
 edit('package.json', '{"staged":1}'); git('add', 'package.json'); edit('check.js', 'edited')`)
-  const goal = await runs()
-  const changes = changesOf(await scene.events(goal, 'checkout.changed'))
-  expect(changes.map(({ part, name, how, dangerous }) => [part, name, how, dangerous])).toEqual([
-    ['config', 'core.hookspath', 'added', true],
-    ['hook', 'pre-commit', 'added', true],
-    ['index', 'package.json', 'added', false],
-    ['file', 'check.js', 'added', false],
-  ])
-  expect(changes.map(({ by }) => by)).toEqual(['agent', 'unknown', 'agent', 'agent'])
-  const [moved] = await scene.events(goal, 'ref.moved')
-  expect(moved?.payload).toMatchObject({ refs: [{ ref: 'refs/stash', before: null, by: 'agent', restored: false }] })
-  const { notices } = await scene.get<StatusView>('/status')
-  expect(notices.join('\n')).toContain('git config --local --unset-all core.hookspath')
-  // Only the hook, which no git command wrote, may be the owner's.
-  expect((await scene.questions()).map(questioned)).toEqual([['hook pre-commit']])
-})
+    const goal = await runs()
+    const changes = changesOf(await scene.events(goal, 'checkout.changed'))
+    expect(changes.map(({ part, name, how, dangerous }) => [part, name, how, dangerous])).toEqual([
+      ['config', 'core.hookspath', 'added', true],
+      ['hook', 'pre-commit', 'added', true],
+      ['index', 'package.json', 'added', false],
+      ['file', 'check.js', 'added', false],
+    ])
+    expect(changes.map(({ by }) => by)).toEqual(['agent', 'unknown', 'agent', 'agent'])
+    const [moved] = await scene.events(goal, 'ref.moved')
+    expect(moved?.payload).toMatchObject({ refs: [{ ref: 'refs/stash', before: null, by: 'agent', restored: false }] })
+    const { notices } = await scene.get<StatusView>('/status')
+    expect(notices.join('\n')).toContain('git config --local --unset-all core.hookspath')
+    // Only the hook, which no git command wrote, may be the owner's.
+    expect((await scene.questions()).map(questioned)).toEqual([['hook pre-commit']])
+  },
+)
 
 const waits = `put('TOP/working', ''); await until('TOP/go')`
 
-test('what the owner does meanwhile stays and is no question; the lock of the index is never taken', async () => {
-  await open(waits)
-  const goal = await scene.goal([{ harness: 'first' }])
-  await scene.waitFor('the agent works', async () => existsSync(join(scene.top, 'working')) || undefined)
-  git('commit', '--allow-empty', '-qm', 'Mine')
-  const mine = git('rev-parse', 'main')
-  writeFileSync(join(scene.root, 'check.js'), `${readFileSync(join(scene.root, 'check.js'), 'utf8')}// mine`)
-  const lock = join(scene.root, '.git', 'index.lock')
-  writeFileSync(lock, 'of the owner')
-  chmodSync(lock, 0o400)
-  writeFileSync(join(scene.top, 'go'), '')
-  await scene.until(goal, 'ready')
-  expect(git('rev-parse', 'main')).toBe(mine)
-  expect(readFileSync(lock, 'utf8')).toBe('of the owner')
-  expect(await scene.events(goal, 'ref.moved')).toEqual([])
-  const changes = changesOf(await scene.events(goal, 'checkout.changed'))
-  expect(changes.map(({ part, name, by }) => [part, name, by])).toEqual([
-    ['ref', 'refs/heads/main', 'unknown'],
-    ['file', 'check.js', 'unknown'],
-  ])
-  expect(await scene.questions()).toEqual([])
-})
+test.runIf(isLongForm)(
+  'what the owner does meanwhile stays and is no question; the lock of the index is never taken',
+  async () => {
+    await open(waits)
+    const goal = await scene.goal([{ harness: 'first' }])
+    await scene.waitFor('the agent works', async () => existsSync(join(scene.top, 'working')) || undefined)
+    git('commit', '--allow-empty', '-qm', 'Mine')
+    const mine = git('rev-parse', 'main')
+    writeFileSync(join(scene.root, 'check.js'), `${readFileSync(join(scene.root, 'check.js'), 'utf8')}// mine`)
+    const lock = join(scene.root, '.git', 'index.lock')
+    writeFileSync(lock, 'of the owner')
+    chmodSync(lock, 0o400)
+    writeFileSync(join(scene.top, 'go'), '')
+    await scene.until(goal, 'ready')
+    expect(git('rev-parse', 'main')).toBe(mine)
+    expect(readFileSync(lock, 'utf8')).toBe('of the owner')
+    expect(await scene.events(goal, 'ref.moved')).toEqual([])
+    const changes = changesOf(await scene.events(goal, 'checkout.changed'))
+    expect(changes.map(({ part, name, by }) => [part, name, by])).toEqual([
+      ['ref', 'refs/heads/main', 'unknown'],
+      ['file', 'check.js', 'unknown'],
+    ])
+    expect(await scene.questions()).toEqual([])
+  },
+)
 
-test("the owner's commit on top of an agent's is never moved", async () => {
+test.runIf(isLongForm)("the owner's commit on top of an agent's is never moved", async () => {
   await open(`commit('agent', 'Sneaked in'); ${waits}`)
   const goal = await scene.goal([{ harness: 'first' }])
   await scene.waitFor('the agent works', async () => existsSync(join(scene.top, 'working')) || undefined)
@@ -175,7 +187,7 @@ test('an engine that was away between start and end of the run still sees it', a
   expect((await scene.events(goal, 'ref.moved'))[0]?.payload).toMatchObject({ refs: [{ by: 'agent', restored: true }] })
 })
 
-test('of two runs at once, the one that did it is named, also by the other', async () => {
+test.runIf(isLongForm)('of two runs at once, the one that did it is named, also by the other', async () => {
   await open(`put('TOP/one', ''); await until('TOP/two-done')`, {
     second: `await until('TOP/one'); put('TOP/two', ''); commit('t', 'Sneaked in'); put('TOP/did', ''); await until('TOP/one-over')`,
   })

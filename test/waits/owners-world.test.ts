@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
-import { isLongForm } from '../support/form.ts'
+import { isLongForm, shortened } from '../support/form.ts'
 
 let scene: Scene
 afterEach(() => scene?.clear())
@@ -55,10 +55,15 @@ describe('a check that needs what only the checkout has', () => {
     expect([await scene.recoveries(second), git('show', `unstuck/goal/${second}:made.txt`)]).toEqual([[], 'true'])
   })
 
-  test.each([
-    ['a secret', '.env', 'secret.js'],
-    ['the output of a build', 'tool.map', 'built.js'],
-  ])('asks at once before it copies %s; the answer is the remedy', async (_what, path, check) => {
+  test.each(
+    shortened(
+      [
+        ['a secret', '.env', 'secret.js'],
+        ['the output of a build', 'tool.map', 'built.js'],
+      ],
+      1,
+    ),
+  )('asks at once before it copies %s; the answer is the remedy', async (_what, path, check) => {
     const requeue = { inPlaceLimit: 5, blockedSeconds: 3_600 }
     scene = await openScene({ agent: working }, { requeue }, { files })
     writeFileSync(join(scene.root, path), 'PASSWORD=of-the-owner')
@@ -73,19 +78,22 @@ describe('a check that needs what only the checkout has', () => {
   })
 })
 
-test('a file of a filter that may not run is one question, and its answer lets the filter run', async () => {
-  const files = { '.gitattributes': 'made.txt filter=rot\n' }
-  scene = await openScene({ agent: working }, {}, { files })
-  for (const part of ['clean', 'smudge']) git('config', `filter.rot.${part}`, 'tr a-z n-za-m')
-  await scene.restart()
-  const goal = await scene.goal([{ commands: ['grep made made.txt'] }])
-  await scene.until(goal, 'awaiting_human')
-  expect(await launchesOf(goal)).toBe(1)
-  await answer('run_filters')
-  expect(configOf().workspace?.filters).toEqual(['rot'])
-  await scene.until(goal, 'ready')
-  expect(git('cat-file', 'blob', `unstuck/goal/${goal}:made.txt`)).toBe('znqr')
-})
+test.runIf(isLongForm)(
+  'a file of a filter that may not run is one question, and its answer lets the filter run',
+  async () => {
+    const files = { '.gitattributes': 'made.txt filter=rot\n' }
+    scene = await openScene({ agent: working }, {}, { files })
+    for (const part of ['clean', 'smudge']) git('config', `filter.rot.${part}`, 'tr a-z n-za-m')
+    await scene.restart()
+    const goal = await scene.goal([{ commands: ['grep made made.txt'] }])
+    await scene.until(goal, 'awaiting_human')
+    expect(await launchesOf(goal)).toBe(1)
+    await answer('run_filters')
+    expect(configOf().workspace?.filters).toEqual(['rot'])
+    await scene.until(goal, 'ready')
+    expect(git('cat-file', 'blob', `unstuck/goal/${goal}:made.txt`)).toBe('znqr')
+  },
+)
 
 const shell = `import { execFileSync } from 'node:child_process'
 const git = (...args) => execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@a', ...args])
@@ -114,7 +122,7 @@ describe('a check finds a module', () => {
     expect([(await scene.task(goal)).place, await scene.recoveries(goal)]).toEqual(['done', []])
   }
 
-  test('that the shell of the owner names', () => greenWith(() => undefined, { NODE_PATH: libs }, {}))
+  test.runIf(isLongForm)('that the shell of the owner names', () => greenWith(() => undefined, { NODE_PATH: libs }, {}))
 
   test('that is linked into the packages from outside, and the link is not followed', async () => {
     const lay = (): void => {
@@ -136,32 +144,40 @@ describe('a check finds a module', () => {
 })
 
 describe('a turn', () => {
-  test('that leaves litter of tools lands without it, and a task that names some keeps it', async () => {
-    const agent = claude(`begin()
+  test.runIf(isLongForm)(
+    'that leaves litter of tools lands without it, and a task that names some keeps it',
+    async () => {
+      const agent = claude(`begin()
       for (const path of ['.aider.chat.history.md', '.serena/memories/a.md', 'nohup.out', 'lib/made.js.orig']) put(path, 'x')
       put('made.txt', 'made'); end()`)
-    scene = await openScene({ agent })
-    const goal = await scene.goal([{}, { instructions: 'Keep nohup.out for me.' }])
-    await scene.until(goal, 'ready', 'awaiting_human')
-    expect(changedIn(goal)).toEqual(['made.txt', 'nohup.out'])
-  })
+      scene = await openScene({ agent })
+      const goal = await scene.goal([{}, { instructions: 'Keep nohup.out for me.' }])
+      await scene.until(goal, 'ready', 'awaiting_human')
+      expect(changedIn(goal)).toEqual(['made.txt', 'nohup.out'])
+    },
+  )
 
-  test.each<[where: string, work: string]>([
-    [
-      'branch mine',
-      `git('checkout', '-q', '-b', 'mine'); put('made.txt', 'made'); git('add', '-A'); git('commit', '-qm', 'x'); git('checkout', '-q', '-')`,
-    ],
-    ['stash', `put('made.txt', 'made'); git('add', '-A'); git('stash', '-q')`],
-    ['stash', `put('made.txt', 'made'); git('stash', '-q', '-u')`],
-    [
-      'a commit without a branch',
-      `git('checkout', '-q', '--detach'); put('made.txt', 'made'); git('add', '-A'); git('commit', '-qm', 'x'); git('checkout', '-q', '-')`,
-    ],
-    [
-      'worktree .claude/worktrees/w',
-      `git('worktree', 'add', '-q', '.claude/worktrees/w', '-b', 'w'); put('.claude/worktrees/w/made.txt', 'made')`,
-    ],
-  ])('that leaves its work on %s is done with one launch', async (where, work) => {
+  test.each<[where: string, work: string]>(
+    shortened(
+      [
+        [
+          'branch mine',
+          `git('checkout', '-q', '-b', 'mine'); put('made.txt', 'made'); git('add', '-A'); git('commit', '-qm', 'x'); git('checkout', '-q', '-')`,
+        ],
+        ['stash', `put('made.txt', 'made'); git('add', '-A'); git('stash', '-q')`],
+        ['stash', `put('made.txt', 'made'); git('stash', '-q', '-u')`],
+        [
+          'a commit without a branch',
+          `git('checkout', '-q', '--detach'); put('made.txt', 'made'); git('add', '-A'); git('commit', '-qm', 'x'); git('checkout', '-q', '-')`,
+        ],
+        [
+          'worktree .claude/worktrees/w',
+          `git('worktree', 'add', '-q', '.claude/worktrees/w', '-b', 'w'); put('.claude/worktrees/w/made.txt', 'made')`,
+        ],
+      ],
+      2,
+    ),
+  )('that leaves its work on %s is done with one launch', async (where, work) => {
     scene = await openScene({ agent: claude(`${shell}; ${work}; end()`) })
     const goal = await scene.goal([{}])
     await scene.until(goal, 'ready', 'awaiting_human')
@@ -211,7 +227,7 @@ describe('a turn', () => {
     expect([problem.includes('stash@{1}'), await launchesOf(goal)]).toEqual([true, 2])
   })
 
-  test('that leaves different work in two places is asked again, with their names', async () => {
+  test.runIf(isLongForm)('that leaves different work in two places is asked again, with their names', async () => {
     const both = `for (const name of ['one', 'two']) { git('checkout', '-q', '-b', name, 'HEAD'); put('made.txt', name); git('add', '-A'); git('commit', '-qm', name); git('checkout', '-q', '-') }`
     const agent = claude(`${shell}
       if (count('TOP/launches') === 1) { ${both} } else { put('TOP/prompt', args.join(' ')); put('made.txt', 'made') }

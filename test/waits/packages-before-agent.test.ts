@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
+import { isLongForm, shortened } from '../support/form.ts'
 
 let scene: Scene
 afterEach(() => scene?.clear())
@@ -96,7 +97,7 @@ test('packages are there at the first start, are installed once for all runs, an
   expect(git('ls-tree', '-r', '--name-only', `unstuck/goal/${goal}`)).not.toContain('node_modules')
 })
 
-test('work that changes the lockfile is checked with the packages that it names', async () => {
+test.runIf(isLongForm)('work that changes the lockfile is checked with the packages that it names', async () => {
   const lay = Object.entries(asking('tiny', 'more')).map(([path, text]) => `put('${path}', ${JSON.stringify(text)})`)
   const installs = await open(noting(lay.join('\n')))
   const goal = await scene.goal([check])
@@ -106,41 +107,52 @@ test('work that changes the lockfile is checked with the packages that it names'
   expect(git('ls-tree', '-r', '--name-only', `unstuck/goal/${goal}`)).not.toContain('node_modules')
 })
 
-test('an install that fails is diagnosed like a failed check, leaves nothing, and keeps no agent from its work', async () => {
-  const lost =
-    'mkdir -p node_modules/tiny; echo > node_modules/tiny/index.js; echo "npm error code ENOTFOUND" >&2; exit 1'
-  await open(noting(), { instead: lost })
-  const goal = await scene.goal([{ commands: ['node check.js'] }])
-  await done(goal)
-  expect(saw(1)).toBe('false')
-  const [failed] = await scene.events(goal, 'run.install_failed')
-  expect(failed?.payload).toMatchObject({ manager: 'npm', label: 'network_unreachable' })
-})
+test.runIf(isLongForm)(
+  'an install that fails is diagnosed like a failed check, leaves nothing, and keeps no agent from its work',
+  async () => {
+    const lost =
+      'mkdir -p node_modules/tiny; echo > node_modules/tiny/index.js; echo "npm error code ENOTFOUND" >&2; exit 1'
+    await open(noting(), { instead: lost })
+    const goal = await scene.goal([{ commands: ['node check.js'] }])
+    await done(goal)
+    expect(saw(1)).toBe('false')
+    const [failed] = await scene.events(goal, 'run.install_failed')
+    expect(failed?.payload).toMatchObject({ manager: 'npm', label: 'network_unreachable' })
+  },
+)
 
-test('the set-up command of the owner has precedence', async () => {
+test.runIf(isLongForm)('the set-up command of the owner has precedence', async () => {
   const installs = await open(noting(), { config: { workspace: { setup: 'node tiny/index.js' } } })
   await done(await scene.goal([{ commands: ['node check.js'] }]))
   expect([saw(1), installs()]).toEqual(['false', 0])
 })
 
-test('packages of the checkout need no install, and a check that installs needs none before it', async () => {
-  const installs = await open(noting(), { more: { '.gitignore': 'node_modules/\n' } })
-  await done(await scene.goal([{ commands: ['npm ci', 'node use.js'] }]))
-  expect([saw(1), installs()]).toEqual(['false', 1])
-  execFileSync('npm', ['ci', '--offline', '--no-audit', '--no-fund'], { cwd: scene.root, stdio: 'ignore' })
-  await done(await scene.goal([check]))
-  expect([saw(2), installs()]).toEqual(['true', 1])
-})
+test.runIf(isLongForm)(
+  'packages of the checkout need no install, and a check that installs needs none before it',
+  async () => {
+    const installs = await open(noting(), { more: { '.gitignore': 'node_modules/\n' } })
+    await done(await scene.goal([{ commands: ['npm ci', 'node use.js'] }]))
+    expect([saw(1), installs()]).toEqual(['false', 1])
+    execFileSync('npm', ['ci', '--offline', '--no-audit', '--no-fund'], { cwd: scene.root, stdio: 'ignore' })
+    await done(await scene.goal([check]))
+    expect([saw(2), installs()]).toEqual(['true', 1])
+  },
+)
 
 const starting = (seen: string): FaultAgent => ({
   driver: 'claude',
   program: `begin(); put('TOP/saw-' + count('TOP/starts'), String(existsSync('${seen}'))); put('made.txt', 'made'); put('made-' + process.pid + '.txt', 'made'); end()`,
 })
 
-test.each([
-  ['once for all runs where git ignores them', 'node_modules\n', 1],
-  ['and never are work of a run whose checks do not need them', 'nothing\n', 2],
-])('packages of folders below the top are there where a check runs in them, %s', async (_case, ignored, installed) => {
+test.each(
+  shortened(
+    [
+      ['once for all runs where git ignores them', 'node_modules\n', 1],
+      ['and never are work of a run whose checks do not need them', 'nothing\n', 2],
+    ],
+    1,
+  ),
+)('packages of folders below the top are there where a check runs in them, %s', async (_case, ignored, installed) => {
   const web = Object.fromEntries(Object.entries(asking('tiny')).map(([path, text]) => [`web/${path}`, text]))
   const more = {
     ...web,

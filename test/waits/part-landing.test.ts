@@ -6,6 +6,7 @@ import { afterEach, expect, it } from 'vitest'
 import type { GoalView } from '../../src/api/contract.ts'
 import { runHere, type Ended } from '../cli/in-process.ts'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
+import { isLongForm } from '../support/form.ts'
 
 const git = (root: string, ...args: string[]): string =>
   execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { cwd: root, encoding: 'utf8' }).trim()
@@ -76,7 +77,7 @@ it('lands beside a stuck task, which goes on and lands later', async () => {
   expect(on(scene, 'main', 'b.txt')).toBe('made')
 })
 
-it('is rebased onto a branch that has moved, and verified there first', async () => {
+it.runIf(isLongForm)('is rebased onto a branch that has moved, and verified there first', async () => {
   const scene = await open()
   const goal = await halfDone(scene)
   commitByHand(scene)
@@ -108,32 +109,38 @@ it('is not lost with a cancelled goal, on the branch of that time or on another 
   expect(await scene.questions()).toEqual([])
 })
 
-it('is not landed where its checks fail on the newer base: it is done again, and the goal waits as before', async () => {
-  const scene = await open()
-  const tool = join(scene.top, 'tool')
-  writeFileSync(tool, '#!/bin/sh\nexit 0\n', { mode: 0o755 })
-  const goal = await scene.goal([
-    { harness: 'a', commands: [tool] },
-    { harness: 'b', commands: ['no-such-program'] },
-  ])
-  await scene.until(goal, 'awaiting_human')
-  rmSync(tool)
-  commitByHand(scene)
-  const refused = await cli(scene, 'land', goal, '--done')
-  expect([refused.exitCode, refused.stdout]).toEqual([3, expect.stringContaining('not landed')])
-  await scene.until(goal, 'awaiting_human')
-  expect(on(scene, 'main', 'a.txt')).toBe('absent')
-})
+it.runIf(isLongForm)(
+  'is not landed where its checks fail on the newer base: it is done again, and the goal waits as before',
+  async () => {
+    const scene = await open()
+    const tool = join(scene.top, 'tool')
+    writeFileSync(tool, '#!/bin/sh\nexit 0\n', { mode: 0o755 })
+    const goal = await scene.goal([
+      { harness: 'a', commands: [tool] },
+      { harness: 'b', commands: ['no-such-program'] },
+    ])
+    await scene.until(goal, 'awaiting_human')
+    rmSync(tool)
+    commitByHand(scene)
+    const refused = await cli(scene, 'land', goal, '--done')
+    expect([refused.exitCode, refused.stdout]).toEqual([3, expect.stringContaining('not landed')])
+    await scene.until(goal, 'awaiting_human')
+    expect(on(scene, 'main', 'a.txt')).toBe('absent')
+  },
+)
 
-it('is refused in words where nothing is done, or where a file of the user is in the way', async () => {
-  const scene = await open()
-  const nothing = await scene.goal([{ harness: 'b', commands: ['no-such-program'] }])
-  await scene.until(nothing, 'awaiting_human')
-  expect((await cli(scene, 'land', nothing, '--done')).stderr).toMatch(/no work of it is done/)
-  const goal = await halfDone(scene)
-  writeFileSync(join(scene.root, 'a.txt'), 'of the user')
-  const refused = await cli(scene, 'land', goal, '--done')
-  expect([refused.exitCode, refused.stdout]).toEqual([3, expect.stringContaining('a.txt')])
-  expect(on(scene, 'main', 'a.txt')).toBe('absent')
-  expect((await goalOf(scene, goal)).partCommand).toBe(`unstuck land ${goal} --done`)
-})
+it.runIf(isLongForm)(
+  'is refused in words where nothing is done, or where a file of the user is in the way',
+  async () => {
+    const scene = await open()
+    const nothing = await scene.goal([{ harness: 'b', commands: ['no-such-program'] }])
+    await scene.until(nothing, 'awaiting_human')
+    expect((await cli(scene, 'land', nothing, '--done')).stderr).toMatch(/no work of it is done/)
+    const goal = await halfDone(scene)
+    writeFileSync(join(scene.root, 'a.txt'), 'of the user')
+    const refused = await cli(scene, 'land', goal, '--done')
+    expect([refused.exitCode, refused.stdout]).toEqual([3, expect.stringContaining('a.txt')])
+    expect(on(scene, 'main', 'a.txt')).toBe('absent')
+    expect((await goalOf(scene, goal)).partCommand).toBe(`unstuck land ${goal} --done`)
+  },
+)

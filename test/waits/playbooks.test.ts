@@ -5,6 +5,7 @@ import { afterEach, expect, test } from 'vitest'
 import type { ConfigStateView, StatusView } from '../../src/api/contract.ts'
 import { runHere } from '../cli/in-process.ts'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
+import { isLongForm } from '../support/form.ts'
 
 /** Works at once, unless the test holds it; its prompts and launches are counted. */
 const agent: FaultAgent = {
@@ -78,7 +79,7 @@ test('a registry that answers 503: the check is repeated after a wait, the agent
   expect(stdout).toContain('own:registry-503')
 })
 
-test('when its budget is used up and "then" is "ask", a person is asked with the title', async () => {
+test.runIf(isLongForm)('when its budget is used up and "then" is "ask", a person is asked with the title', async () => {
   await open({ 'registry-503': { ...registry, budget: 1, then: 'ask' } })
   const goal = await begin('node registry.js')
   await scene.until(goal, 'awaiting_human')
@@ -114,67 +115,76 @@ test('a command that is not listed waits for a person, and runs once the person 
   expect(await launches(goal)).toBe(1)
 })
 
-test('a command that does not help: its budget ends it, and the built-in playbooks go on', async () => {
-  const useless = { ...database, action: { type: 'run', command: 'npm run nothing --if-present' } }
-  await open(
-    { 'db-up': useless },
-    { recovery: { auto_approve: ['npm run nothing --if-present'], cooldown_seconds: 0 } },
-  )
-  const goal = await begin('node db.js')
-  await scene.until(goal, 'awaiting_human')
-  const tried = (await scene.recoveries(goal)).map(({ playbook, status }) => [playbook, status])
-  expect(tried[0]).toEqual(['own:db-up', 'failed'])
-  expect(tried.filter(([playbook]) => playbook === 'own:db-up')).toHaveLength(1)
-  const [question] = await scene.questions()
-  expect(question?.kind).not.toBe('recovery_failed')
-})
+test.runIf(isLongForm)(
+  'a command that does not help: its budget ends it, and the built-in playbooks go on',
+  async () => {
+    const useless = { ...database, action: { type: 'run', command: 'npm run nothing --if-present' } }
+    await open(
+      { 'db-up': useless },
+      { recovery: { auto_approve: ['npm run nothing --if-present'], cooldown_seconds: 0 } },
+    )
+    const goal = await begin('node db.js')
+    await scene.until(goal, 'awaiting_human')
+    const tried = (await scene.recoveries(goal)).map(({ playbook, status }) => [playbook, status])
+    expect(tried[0]).toEqual(['own:db-up', 'failed'])
+    expect(tried.filter(([playbook]) => playbook === 'own:db-up')).toHaveLength(1)
+    const [question] = await scene.questions()
+    expect(question?.kind).not.toBe('recovery_failed')
+  },
+)
 
-test('a question with the text and the choices of the owner; a choice with a hint gives it to the agent', async () => {
-  const asks = {
-    title: 'No database',
-    evidence: { pattern: 'no database is up' },
-    action: {
-      type: 'ask',
-      question: 'Is the VPN connected?',
-      choices: [
-        { label: 'It is up again', answer: 'retry' },
-        { label: 'Work without it', answer: 'hint', hint: 'Do not use the database.' },
-      ],
-    },
-  }
-  await open({ vpn: asks })
-  const goal = await begin('node db.js')
-  await scene.until(goal, 'awaiting_human')
-  const [question] = await scene.questions()
-  expect(question?.happened).toContain('Is the VPN connected?')
-  expect(question?.choices.map(({ id, label }) => [id, label])).toEqual([
-    ['retry', 'It is up again'],
-    ['hint', 'Work without it'],
-    ['cancel', 'Cancel the task'],
-  ])
-  expect(await scene.recoveries(goal)).toEqual([])
-  const answered = await here('answer', (await scene.task(goal)).id, 'hint')
-  expect(answered.exitCode).toBe(0)
-  await scene.waitFor('the hint', async () =>
-    (await scene.task(goal)).hint?.includes('Do not use') ? true : undefined,
-  )
-})
+test.runIf(isLongForm)(
+  'a question with the text and the choices of the owner; a choice with a hint gives it to the agent',
+  async () => {
+    const asks = {
+      title: 'No database',
+      evidence: { pattern: 'no database is up' },
+      action: {
+        type: 'ask',
+        question: 'Is the VPN connected?',
+        choices: [
+          { label: 'It is up again', answer: 'retry' },
+          { label: 'Work without it', answer: 'hint', hint: 'Do not use the database.' },
+        ],
+      },
+    }
+    await open({ vpn: asks })
+    const goal = await begin('node db.js')
+    await scene.until(goal, 'awaiting_human')
+    const [question] = await scene.questions()
+    expect(question?.happened).toContain('Is the VPN connected?')
+    expect(question?.choices.map(({ id, label }) => [id, label])).toEqual([
+      ['retry', 'It is up again'],
+      ['hint', 'Work without it'],
+      ['cancel', 'Cancel the task'],
+    ])
+    expect(await scene.recoveries(goal)).toEqual([])
+    const answered = await here('answer', (await scene.task(goal)).id, 'hint')
+    expect(answered.exitCode).toBe(0)
+    await scene.waitFor('the hint', async () =>
+      (await scene.task(goal)).hint?.includes('Do not use') ? true : undefined,
+    )
+  },
+)
 
-test('the environment is to blame: the agent gets no feedback, and the task waits for the machine', async () => {
-  const blames = {
-    title: 'The shared database is down',
-    evidence: { pattern: 'no database is up' },
-    action: { type: 'blame_environment' },
-  }
-  await open({ database: blames }, { retry: { transientBaseSeconds: 0.3, transientMaxSeconds: 1 } })
-  const goal = await begin('node db.js')
-  await scene.until(goal, 'awaiting_human')
-  const [question] = await scene.questions()
-  expect(question?.happened).toContain('held up by this machine')
-  expect(question?.happened).toContain(blames.title)
-  expect(new Set((await scene.recoveries(goal)).map(({ playbook }) => playbook))).toEqual(new Set(['machine-wait']))
-  expect(await launches(goal)).toBe(1)
-})
+test.runIf(isLongForm)(
+  'the environment is to blame: the agent gets no feedback, and the task waits for the machine',
+  async () => {
+    const blames = {
+      title: 'The shared database is down',
+      evidence: { pattern: 'no database is up' },
+      action: { type: 'blame_environment' },
+    }
+    await open({ database: blames }, { retry: { transientBaseSeconds: 0.3, transientMaxSeconds: 1 } })
+    const goal = await begin('node db.js')
+    await scene.until(goal, 'awaiting_human')
+    const [question] = await scene.questions()
+    expect(question?.happened).toContain('held up by this machine')
+    expect(question?.happened).toContain(blames.title)
+    expect(new Set((await scene.recoveries(goal)).map(({ playbook }) => playbook))).toEqual(new Set(['machine-wait']))
+    expect(await launches(goal)).toBe(1)
+  },
+)
 
 test('mistakes are named by file and key, the other playbooks go on, and a corrected file applies without a restart', async () => {
   await open({ 'registry-503': registry, later: database })
@@ -228,47 +238,53 @@ test('mistakes are named by file and key, the other playbooks go on, and a corre
   )
 })
 
-test('a playbook that appears while an agent runs waits for the person, and one that is gone applies no more', async () => {
-  await open({}, { recovery: {} })
-  writeFileSync(join(scene.top, 'hold'), '')
-  const goal = await begin('node registry.js')
-  await scene.waitFor('the agent', async () => ((await launches(goal)) > 0 ? true : undefined))
-  mkdirSync(join(scene.root, '.unstuck', 'playbooks'), { recursive: true })
-  writeFileSync(join(scene.root, '.unstuck', 'playbooks', 'registry-503.json'), JSON.stringify(registry))
-  const { waiting } = await scene.waitFor('what waits', async () => {
-    const state = await scene.get<ConfigStateView>('/config')
-    return state.waiting === null ? undefined : state
-  })
-  expect(waiting?.changes.map(({ key }) => key)).toEqual(['playbook.registry-503'])
-  const listed = await here('playbook', 'list', '--json')
-  expect(JSON.parse(listed.stdout)).toMatchObject({ own: [{ name: 'registry-503', state: 'waiting' }] })
-  const confirmed = await here('config', 'confirm', '--digest', waiting?.digest ?? '')
-  expect(confirmed.exitCode).toBe(0)
-  rmSync(join(scene.top, 'hold'))
-  await firstRecovery(goal)
-  writeFileSync(join(scene.top, 'up'), '')
-  await scene.until(goal, 'ready', 'awaiting_human')
-  expect((await scene.recoveries(goal)).at(-1)).toMatchObject({ playbook: 'own:registry-503', status: 'success' })
-})
+test.runIf(isLongForm)(
+  'a playbook that appears while an agent runs waits for the person, and one that is gone applies no more',
+  async () => {
+    await open({}, { recovery: {} })
+    writeFileSync(join(scene.top, 'hold'), '')
+    const goal = await begin('node registry.js')
+    await scene.waitFor('the agent', async () => ((await launches(goal)) > 0 ? true : undefined))
+    mkdirSync(join(scene.root, '.unstuck', 'playbooks'), { recursive: true })
+    writeFileSync(join(scene.root, '.unstuck', 'playbooks', 'registry-503.json'), JSON.stringify(registry))
+    const { waiting } = await scene.waitFor('what waits', async () => {
+      const state = await scene.get<ConfigStateView>('/config')
+      return state.waiting === null ? undefined : state
+    })
+    expect(waiting?.changes.map(({ key }) => key)).toEqual(['playbook.registry-503'])
+    const listed = await here('playbook', 'list', '--json')
+    expect(JSON.parse(listed.stdout)).toMatchObject({ own: [{ name: 'registry-503', state: 'waiting' }] })
+    const confirmed = await here('config', 'confirm', '--digest', waiting?.digest ?? '')
+    expect(confirmed.exitCode).toBe(0)
+    rmSync(join(scene.top, 'hold'))
+    await firstRecovery(goal)
+    writeFileSync(join(scene.top, 'up'), '')
+    await scene.until(goal, 'ready', 'awaiting_human')
+    expect((await scene.recoveries(goal)).at(-1)).toMatchObject({ playbook: 'own:registry-503', status: 'success' })
+  },
+)
 
-test('from a failure to a playbook: the question names the command, and the draft that it prints fits that failure', async () => {
-  await open({}, { playbooks: { disabled: ['check-feedback', 'fresh-feedback'] } })
-  const goal = await begin('node db.js')
-  await scene.until(goal, 'awaiting_human')
-  const [question] = await scene.questions()
-  const [run] = await scene.runs(goal)
-  expect(question?.details).toContain(`unstuck playbook draft ${run?.id}`)
-  const draft = await here('playbook', 'draft', run?.id ?? '')
-  expect(draft.exitCode).toBe(0)
-  mkdirSync(join(scene.root, '.unstuck', 'playbooks'), { recursive: true })
-  writeFileSync(join(scene.root, '.unstuck', 'playbooks', 'drafted.json'), draft.stdout)
-  // Another number than in the run that failed.
-  writeFileSync(join(scene.top, 'failed.log'), 'db-test: no database is up, job 9999\n')
-  const tried = await here(
-    ...['playbook', 'test', join(scene.top, 'failed.log'), '--exit', '7', '--command', 'node db.js', '--json'],
-  )
-  expect(tried.exitCode).toBe(0)
-  expect(JSON.parse(tried.stdout)).toMatchObject({
-    matches: [{ name: 'drafted', line: 'db-test: no database is up, job 9999' }],
-  })
-})
+test.runIf(isLongForm)(
+  'from a failure to a playbook: the question names the command, and the draft that it prints fits that failure',
+  async () => {
+    await open({}, { playbooks: { disabled: ['check-feedback', 'fresh-feedback'] } })
+    const goal = await begin('node db.js')
+    await scene.until(goal, 'awaiting_human')
+    const [question] = await scene.questions()
+    const [run] = await scene.runs(goal)
+    expect(question?.details).toContain(`unstuck playbook draft ${run?.id}`)
+    const draft = await here('playbook', 'draft', run?.id ?? '')
+    expect(draft.exitCode).toBe(0)
+    mkdirSync(join(scene.root, '.unstuck', 'playbooks'), { recursive: true })
+    writeFileSync(join(scene.root, '.unstuck', 'playbooks', 'drafted.json'), draft.stdout)
+    // Another number than in the run that failed.
+    writeFileSync(join(scene.top, 'failed.log'), 'db-test: no database is up, job 9999\n')
+    const tried = await here(
+      ...['playbook', 'test', join(scene.top, 'failed.log'), '--exit', '7', '--command', 'node db.js', '--json'],
+    )
+    expect(tried.exitCode).toBe(0)
+    expect(JSON.parse(tried.stdout)).toMatchObject({
+      matches: [{ name: 'drafted', line: 'db-test: no database is up, job 9999' }],
+    })
+  },
+)

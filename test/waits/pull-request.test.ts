@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { EventView, GoalView, StatusView } from '../../src/api/contract.ts'
 import { user } from '../workspace/scene.ts'
 import { eventually, openForgeUser } from './forge-user.ts'
+import { isLongForm } from '../support/form.ts'
 
 const { top, bare, github, cli, json, forge, ...owner } = await openForgeUser()
 
@@ -157,15 +158,19 @@ test(
   },
 )
 
-test('a correction without a change goes to a person', { timeout: 120_000 }, async () => {
+test.runIf(isLongForm)('a correction without a change goes to a person', { timeout: 120_000 }, async () => {
   const { now, head, events } = await opened('Make it for the third time')
   github.checks.push({ id: 20, ref: head(), name: 'lint', conclusion: 'failure', summary: 'useless' })
   await expect.poll(async () => (await now()).landing.refused?.reason, eventually).toBe('pull-request-feedback')
   expect(await events('goal.corrected')).toHaveLength(1)
 })
 
-test('the pull request of a goal that its owner cancels is closed', { timeout: 120_000 }, async () => {
-  const { id, pull } = await opened('Make it in vain')
-  expect(await cli('cancel', id)).toMatchObject({ exitCode: 0 })
-  await expect.poll(() => pull()?.state, eventually).toBe('closed')
-})
+test.runIf(isLongForm)(
+  'the pull request of a goal that its owner cancels is closed',
+  { timeout: 120_000 },
+  async () => {
+    const { id, pull } = await opened('Make it in vain')
+    expect(await cli('cancel', id)).toMatchObject({ exitCode: 0 })
+    await expect.poll(() => pull()?.state, eventually).toBe('closed')
+  },
+)

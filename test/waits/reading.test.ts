@@ -13,6 +13,7 @@ import { migrations } from '../../src/store/migrate.ts'
 import { openForReading, openStore } from '../../src/store/open.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
+import { shortened } from '../support/form.ts'
 
 const entry = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
 
@@ -124,14 +125,19 @@ it('of `clean --dry-run` name what would be removed, and remove nothing', async 
   expect(await digests()).toEqual(before)
 })
 
-it.each([
-  ['retry', 't-nothing', '--hint', 'x'],
-  ['cancel', 'g-nothing'],
-  ['land', 'g-nothing'],
-  ['resume', 'g-nothing'],
-  ['answer', 't-nothing', 'retry'],
-  ['edit', 't-nothing', '--text', 'x'],
-])('start no engine for a mistake in an id: %s %s', async (...args) => {
+it.each(
+  shortened(
+    [
+      ['retry', 't-nothing', '--hint', 'x'],
+      ['cancel', 'g-nothing'],
+      ['land', 'g-nothing'],
+      ['resume', 'g-nothing'],
+      ['answer', 't-nothing', 'retry'],
+      ['edit', 't-nothing', '--text', 'x'],
+    ],
+    1,
+  ),
+)('start no engine for a mistake in an id: %s %s', async (...args) => {
   const { code, output } = await cli(...args)
   expect([code, output.includes(args[1] ?? '')]).toEqual([4, true])
   expect(programs()).toEqual([])

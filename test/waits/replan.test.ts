@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { put } from '../workspace/scene.ts'
 import { openForgeUser } from './forge-user.ts'
+import { isLongForm } from '../support/form.ts'
 
 const { top, root, github, cli, forge, ...owner } = await openForgeUser()
 
@@ -81,7 +82,7 @@ test('what nobody did is done before the goal lands, and is looked for once more
   expect(readFileSync(join(top, 'question'), 'utf8')).toContain('src/help.js')
 })
 
-test('what the goal does not say is no gap', async () => {
+test.runIf(isLongForm)('what the goal does not say is no gap', async () => {
   writeFileSync(join(top, 'missing-1'), JSON.stringify(missing('logo', 'a logo in five colours')))
   const events = await run('Read and print another file')
   expect(replans(events)).toEqual(['triggered', 'finished'])
@@ -91,18 +92,21 @@ test('what the goal does not say is no gap', async () => {
   })
 })
 
-test('two comparisons are the most, and one that gives no answer ends the goal as it is', async () => {
-  for (const n of [1, 2, 3]) writeFileSync(join(top, `missing-${n}`), JSON.stringify(missing(`more${n}`, 'for ever')))
-  const events = await run('Read and print for ever')
-  expect(replans(events)).toEqual(['triggered', 'finished', 'triggered', 'finished'])
-  expect(asked()).toBe(2)
-  writeFileSync(join(top, 'asked'), '')
-  writeFileSync(join(top, 'missing-1'), 'All looks good to me.')
-  writeFileSync(join(top, 'missing-2'), 'All looks good to me.')
-  expect(replans(await run('Read and print in vain'))).toEqual(['triggered', 'failed'])
-})
+test.runIf(isLongForm)(
+  'two comparisons are the most, and one that gives no answer ends the goal as it is',
+  async () => {
+    for (const n of [1, 2, 3]) writeFileSync(join(top, `missing-${n}`), JSON.stringify(missing(`more${n}`, 'for ever')))
+    const events = await run('Read and print for ever')
+    expect(replans(events)).toEqual(['triggered', 'finished', 'triggered', 'finished'])
+    expect(asked()).toBe(2)
+    writeFileSync(join(top, 'asked'), '')
+    writeFileSync(join(top, 'missing-1'), 'All looks good to me.')
+    writeFileSync(join(top, 'missing-2'), 'All looks good to me.')
+    expect(replans(await run('Read and print in vain'))).toEqual(['triggered', 'failed'])
+  },
+)
 
-test('a goal that is one task, and an owner who wants no comparison, cost no question', async () => {
+test.runIf(isLongForm)('a goal that is one task, and an owner who wants no comparison, cost no question', async () => {
   writeFileSync(join(top, 'plan'), JSON.stringify({ tasks: [taskFor('alone')] }))
   expect(replans(await run('Write it alone'))).toEqual([])
   configure({ planner: { replans: 0 } })
@@ -111,7 +115,7 @@ test('a goal that is one task, and an owner who wants no comparison, cost no que
   expect(asked()).toBe(0)
 })
 
-test('planner.mode decides whether a goal is planned', async () => {
+test.runIf(isLongForm)('planner.mode decides whether a goal is planned', async () => {
   configure({ planner: { mode: 'never' } })
   expect(await cli('run', '--plan', 'Read')).toMatchObject({
     exitCode: 2,

@@ -9,7 +9,7 @@ import { afterEach, expect, test } from 'vitest'
 import type { GrantList, StatusView } from '../../src/api/contract.ts'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 import { killable } from '../support/killable.ts'
-import { isLongForm } from '../support/form.ts'
+import { isLongForm, shortened } from '../support/form.ts'
 
 const requires = (name: string): string =>
   `const text = require('node:fs').readFileSync('${name}.txt', 'utf8'); if (text !== 'good') { console.error('Error: ${name} is ' + text); process.exit(1) }`
@@ -187,20 +187,23 @@ const givenUp = async (
 
 const offered = ({ choices }: Question): string[] => choices.map(({ kind }) => kind)
 
-test('a person allows exactly the paths of a task that was given up, and it continues from its work', async () => {
-  const { goal, question } = await givenUp(strayer('lib/extra.txt', 'once'))
-  expect(question.happened).toMatch(
-    /^Task 1 "Task 1" was given up because it changed lib\/extra\.txt, which its allowed paths do not cover\. No rule connects it with the task\.$/,
-  )
-  expect(offered(question)).toEqual(['widen', 'leave_out', 'hint', 'edit', 'retry', 'cancel'])
-  await scene.post(`/escalations/${question.id}/answer`, { choice: 'widen', by: 'ada' })
-  await scene.until(goal, 'ready')
-  // Only the first attempt wrote it.
-  expect(scene.show('lib/extra.txt', goal)).toBe('round 1')
-  expect(await scene.task(goal)).toMatchObject({ status: 'done', allowedPaths: ['src/**'] })
-  const { grants } = await scene.get<GrantList>('/grants?state=all')
-  expect(grants).toMatchObject([{ path: 'lib/extra.txt', scope: 'task', grantedBy: 'ada', rule: 'person', uses: 1 }])
-})
+test.runIf(isLongForm)(
+  'a person allows exactly the paths of a task that was given up, and it continues from its work',
+  async () => {
+    const { goal, question } = await givenUp(strayer('lib/extra.txt', 'once'))
+    expect(question.happened).toMatch(
+      /^Task 1 "Task 1" was given up because it changed lib\/extra\.txt, which its allowed paths do not cover\. No rule connects it with the task\.$/,
+    )
+    expect(offered(question)).toEqual(['widen', 'leave_out', 'hint', 'edit', 'retry', 'cancel'])
+    await scene.post(`/escalations/${question.id}/answer`, { choice: 'widen', by: 'ada' })
+    await scene.until(goal, 'ready')
+    // Only the first attempt wrote it.
+    expect(scene.show('lib/extra.txt', goal)).toBe('round 1')
+    expect(await scene.task(goal)).toMatchObject({ status: 'done', allowedPaths: ['src/**'] })
+    const { grants } = await scene.get<GrantList>('/grants?state=all')
+    expect(grants).toMatchObject([{ path: 'lib/extra.txt', scope: 'task', grantedBy: 'ada', rule: 'person', uses: 1 }])
+  },
+)
 
 test.runIf(isLongForm)(
   'a person leaves the files of a task that was given up out of its work, also where its agent makes them again',
@@ -224,10 +227,15 @@ test.runIf(isLongForm)(
   },
 )
 
-test.each([
-  ['outside of the task', ['src/**']],
-  ['where the task may change everything', ['**']],
-])(
+test.each(
+  shortened(
+    [
+      ['outside of the task', ['src/**']],
+      ['where the task may change everything', ['**']],
+    ],
+    1,
+  ),
+)(
   'a secret %s: a question at once, which says why, and the work continues without it',
   async (_where, allowedPaths) => {
     const { goal, question } = await givenUp(strayer('lib/.env', 'again'), { blockedSeconds: 3_600 }, { allowedPaths })

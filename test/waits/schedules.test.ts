@@ -7,6 +7,7 @@ import type { Goal, ScheduleJson, StatusView } from '../../src/api/contract.ts'
 import { runHere, type Ended } from '../cli/in-process.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
 import { openTestDatabase, type TestDatabase } from '../support/test-db.ts'
+import { isLongForm } from '../support/form.ts'
 
 let scene: Scene
 let database: TestDatabase
@@ -82,7 +83,7 @@ const file = (more: object = {}): string =>
     tasks: [{ title: 'Make it', instructions: 'Do it.', commands: ['test -f made.txt'] }],
   })
 
-test(
+test.runIf(isLongForm)(
   'a typo is named; a missed time begins the goal once; an open goal and a lost file begin none and say so; removed is removed',
   { timeout: 300_000 },
   async () => {

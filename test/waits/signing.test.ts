@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import type { Escalation } from '../../src/api/contract.ts'
 import { openScene, type Scene, type SceneOptions } from '../recovery/scene.ts'
+import { isLongForm } from '../support/form.ts'
 
 let scene: Scene
 afterEach(() => scene.clear())
@@ -106,7 +107,7 @@ test('a key that is locked is said at the start, and the landing waits until it 
   ])
 })
 
-test('a person may let the commits land as they are', async () => {
+test.runIf(isLongForm)('a person may let the commits land as they are', async () => {
   await openSigned('secret')
   const goal = await scene.goal([{}], { autoMerge: true })
   const question = await scene.waitFor('a question', async () => (await scene.questions())[0])
@@ -116,7 +117,7 @@ test('a person may let the commits land as they are', async () => {
   expect(await scene.questions()).toEqual([])
 })
 
-test('what is done lands signed, and the work on top of it as well', async () => {
+test.runIf(isLongForm)('what is done lands signed, and the work on top of it as well', async () => {
   await openSigned('')
   const goal = await scene.goal([{}, { commands: ['no-such-program'], after: ['1'] }])
   await scene.until(goal, 'awaiting_human')
@@ -133,7 +134,7 @@ test('what is done lands signed, and the work on top of it as well', async () =>
   expect(git('rev-parse', 'main^')).toBe(landed)
 })
 
-test('a program that only the configuration of the repository names is not run', async () => {
+test.runIf(isLongForm)('a program that only the configuration of the repository names is not run', async () => {
   await openSigned('')
   const trace = join(scene.top, 'ran')
   const program = join(scene.top, 'sign.sh')
@@ -147,7 +148,7 @@ test('a program that only the configuration of the repository names is not run',
   expect(await scene.questions()).toEqual([])
 })
 
-test('what is pushed to a repository by URL is signed, also after crashes in between', async () => {
+test.runIf(isLongForm)('what is pushed to a repository by URL is signed, also after crashes in between', async () => {
   const { crashes, at } = crashing()
   await openSigned('', { at, remote: true })
   const goal = await scene.goal(twoTasks, { autoMerge: true })
@@ -158,27 +159,30 @@ test('what is pushed to a repository by URL is signed, also after crashes in bet
   expect(await scene.events(goal, 'goal.signed')).toHaveLength(1)
 })
 
-test('a person who lets the commits land as they are is heard, also while the key is being tried once more', async () => {
-  await openSigned('secret')
-  const goal = await scene.goal([{}], { autoMerge: true })
-  const question = await scene.waitFor('a question', async () => (await scene.questions())[0])
-  // What reads the key now waits for the test.
-  rmSync(`${key()}.pub`)
-  execFileSync('mkfifo', [`${key()}.pub`])
-  const reader = async (): Promise<number | undefined> => {
-    try {
-      return openSync(`${key()}.pub`, constants.O_WRONLY | constants.O_NONBLOCK)
-    } catch {
-      return undefined // it is not read yet
+test.runIf(isLongForm)(
+  'a person who lets the commits land as they are is heard, also while the key is being tried once more',
+  async () => {
+    await openSigned('secret')
+    const goal = await scene.goal([{}], { autoMerge: true })
+    const question = await scene.waitFor('a question', async () => (await scene.questions())[0])
+    // What reads the key now waits for the test.
+    rmSync(`${key()}.pub`)
+    execFileSync('mkfifo', [`${key()}.pub`])
+    const reader = async (): Promise<number | undefined> => {
+      try {
+        return openSync(`${key()}.pub`, constants.O_WRONLY | constants.O_NONBLOCK)
+      } catch {
+        return undefined // it is not read yet
+      }
     }
-  }
-  await scene.post(`/goals/${goal}/land`)
-  const end = await scene.waitFor('the key is read', reader)
-  await scene.post(`/escalations/${question.id}/answer`, { choice: 'land_unsigned' })
-  closeSync(end)
-  await scene.until(goal, 'done')
-  // It stops when what it began has ended.
-  await scene.restart()
-  expect(signatures(1)[0]).toMatch(/^N /)
-  expect(await scene.questions()).toEqual([])
-})
+    await scene.post(`/goals/${goal}/land`)
+    const end = await scene.waitFor('the key is read', reader)
+    await scene.post(`/escalations/${question.id}/answer`, { choice: 'land_unsigned' })
+    closeSync(end)
+    await scene.until(goal, 'done')
+    // It stops when what it began has ended.
+    await scene.restart()
+    expect(signatures(1)[0]).toMatch(/^N /)
+    expect(await scene.questions()).toEqual([])
+  },
+)

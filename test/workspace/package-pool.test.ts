@@ -22,6 +22,7 @@ import { prepareDependencies, returnDependencies } from '../../src/workspace/dep
 import { maintainPool } from '../../src/workspace/package-pool.ts'
 import { listing, put, setScene, workspaceOf } from './scene.ts'
 import type { Scene } from './scene.ts'
+import { isLongForm, shortened } from '../support/form.ts'
 
 let scene: Scene
 afterEach(async () => scene.clear())
@@ -82,7 +83,7 @@ test('a workspace takes a ready tree by rename, and the next one is made', async
   expect(readdirSync(cacheDir()).filter((name) => name.startsWith('making'))).toEqual([])
 })
 
-test('many workspaces at once get a tree each', async () => {
+test.runIf(isLongForm)('many workspaces at once get a tree each', async () => {
   await warmPool()
   const workspaces = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((name) => workspaceOf(scene, name)))
   await Promise.all(workspaces.map(prepare))
@@ -104,30 +105,35 @@ test('a tree that is as it was installed is given again, without what tools put 
   expect(listing(back)).toEqual(listing(join(scene.root, 'node_modules')))
 })
 
-test.each<[string, (tree: string) => void]>([
-  [
-    'was written to, and its times set back',
-    (tree) => {
-      const path = join(tree, '.bin/tool')
-      const { atime, mtime } = statSync(path)
-      writeFileSync(path, '#!/bin/no\n')
-      utimesSync(path, atime, mtime)
-    },
-  ],
-  ['lost a file', (tree) => rmSync(join(tree, 'dep/index.js'))],
-  ['has a file that may run now', (tree) => chmodSync(join(tree, 'dep/index.js'), 0o755)],
-  [
-    'has a file with a second name elsewhere',
-    (tree) => linkSync(join(tree, 'dep/index.js'), join(scene.top, 'second')),
-  ],
-  [
-    'has a link in the place of a folder',
-    (tree) => {
-      renameSync(join(tree, 'dep'), join(scene.top, 'dep'))
-      symlinkSync(join(scene.top, 'dep'), join(tree, 'dep'))
-    },
-  ],
-])('a tree that %s is not given again', async (_what, change) => {
+test.each<[string, (tree: string) => void]>(
+  shortened(
+    [
+      [
+        'was written to, and its times set back',
+        (tree) => {
+          const path = join(tree, '.bin/tool')
+          const { atime, mtime } = statSync(path)
+          writeFileSync(path, '#!/bin/no\n')
+          utimesSync(path, atime, mtime)
+        },
+      ],
+      ['lost a file', (tree) => rmSync(join(tree, 'dep/index.js'))],
+      ['has a file that may run now', (tree) => chmodSync(join(tree, 'dep/index.js'), 0o755)],
+      [
+        'has a file with a second name elsewhere',
+        (tree) => linkSync(join(tree, 'dep/index.js'), join(scene.top, 'second')),
+      ],
+      [
+        'has a link in the place of a folder',
+        (tree) => {
+          renameSync(join(tree, 'dep'), join(scene.top, 'dep'))
+          symlinkSync(join(scene.top, 'dep'), join(tree, 'dep'))
+        },
+      ],
+    ],
+    2,
+  ),
+)('a tree that %s is not given again', async (_what, change) => {
   const kind = await warmPool()
   const workspace = await given('one')
   const tree = join(workspace, 'node_modules')
@@ -162,7 +168,7 @@ test('what was changed in a tree is kept where the run asks for it', async () =>
   expect(readFileSync(join(keepIn, 'files/dep/index.js'), 'utf8')).toBe('patched')
 })
 
-test('a link on the way to a tree is not followed: what it leads to stays where it is', async () => {
+test.runIf(isLongForm)('a link on the way to a tree is not followed: what it leads to stays where it is', async () => {
   await setProject()
   put(scene.root, { 'packages/own/node_modules/sub/index.js': 'mine' })
   const workspace = await given('one')
