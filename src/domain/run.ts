@@ -55,6 +55,8 @@ export interface Launch {
   spend: Spend | null
   /** How its agent ended where that was no proper end, and what it left was checked all the same. */
   leftAs?: string
+  /** The git tree that was checked then, where only a person may decide that work which passes is all of the work. */
+  heldTree?: string
   /** The turn of a loop that it belongs to; absent = the task is no loop. */
   turn?: RoleTurn
   /** The harness of the turn, where roles may have different ones; absent = that of the run. */

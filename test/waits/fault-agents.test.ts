@@ -35,6 +35,15 @@ const agents = {
     driver: 'claude' as const,
     program: `begin(); put(count('TOP/dies-wrong') < 3 ? 'other.txt' : 'made.txt', 'made'); process.kill(process.pid, 'SIGSEGV')`,
   },
+  // The same, and its program says each time that it failed.
+  'fails-right': {
+    driver: 'command' as const,
+    program: `count('TOP/fails-right'); put('made.txt', 'made'); process.exitCode = 1`,
+  },
+  'fails-wrong': {
+    driver: 'command' as const,
+    program: `count('TOP/fails-wrong'); put('other.txt', 'made'); process.exitCode = 1`,
+  },
   detach: { driver: 'command' as const, program: faultProgram('detach', '--hold-pipe') },
 }
 
@@ -124,6 +133,29 @@ test('where the checks fail on what a dead agent left, their output is its feedb
   const [run] = await scene.runs(goalOf('dies-wrong'))
   expect(run?.launches.length).toBeLessThanOrEqual(4)
   expect((await scene.recoveries(goalOf('dies-wrong'))).map(({ playbook }) => playbook)).toContain('check-feedback')
+})
+
+test('one that reports a failure after the work each time: what passes its checks waits for a person', async () => {
+  expect(await ended('fails-right')).toBe('awaiting_human')
+  const runs = await scene.runs(goalOf('fails-right'))
+  expect(runs.flatMap(({ launches }) => launches)).toHaveLength(3)
+  expect(runs.at(-1)?.verdict).toMatchObject({ outcome: 'verified' })
+  const [question, ...more] = await questionsOf('fails-right')
+  expect([question?.choices[0]?.kind, more]).toEqual(['approve', []])
+  const { id } = question ?? {}
+  await scene.post(`/escalations/${id}/answer`, { choice: 'approve', by: 'ada' })
+  await scene.until(goalOf('fails-right'), 'ready')
+  expect(scene.show('made.txt', goalOf('fails-right'))).toBe('made')
+})
+
+test('where the checks fail on what it left, that is what it is told before a person is asked', async () => {
+  expect(await ended('fails-wrong')).toBe('awaiting_human')
+  const launches = (await scene.runs(goalOf('fails-wrong'))).flatMap((run) => run.launches)
+  expect(launches.length).toBeLessThanOrEqual(5)
+  expect((await scene.recoveries(goalOf('fails-wrong'))).map(({ playbook }) => playbook)).toContain('check-feedback')
+  expect(
+    (await questionsOf('fails-wrong')).map(({ choices }) => choices.some(({ kind }) => kind === 'approve')),
+  ).toEqual([false])
 })
 
 test('an agent whose last lines match a rule does not count as dead', async () => {

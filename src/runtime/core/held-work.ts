@@ -1,8 +1,11 @@
-/** Finished work that only a person may let land: it weakened its own checks, or it is larger than the owner's limits. */
+/**
+ * Finished work that only a person may let land: it weakened its own checks, it is larger than the owner's limits, a required check did not
+ * pass on it, or its agent reported a failure.
+ */
 import { taskName } from '../../domain/task-title.ts'
 import { oversizedText, type Oversized } from '../../domain/change-size.ts'
 import type { Choice } from '../../domain/escalation.ts'
-import type { Run } from '../../domain/run.ts'
+import { lastLaunch, type Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
 import { visibleText } from '../../visible-text.ts'
@@ -12,13 +15,15 @@ import { questionWithTried } from './tried.ts'
 import { objectionReason, unapprovedObjections, weakenedQuestion } from './weakened-question.ts'
 import { defined } from '../../domain/defined.ts'
 
-/** Why the work is held; at least one of the three is set. */
+/** Why the work is held; at least one of them is set. */
 export interface Held {
   /** What its changes of the checks are, as lines. */
   weakened: string[]
   oversized?: Oversized
   /** Required checks that did not pass on it. */
   missing?: string[]
+  /** How its agent ended, each time that it was started: the work may be a part. */
+  unfinished?: string
 }
 
 /** Undefined = nothing holds the work. `required`: the owner's required checks. */
@@ -26,10 +31,12 @@ export const heldWork = (task: Task, run: Run, required: readonly string[]): Hel
   const weakened = unapprovedObjections(task, run)
   const large = run.verdict?.oversized
   const missing = missingChecks(run, required)
-  if (weakened.length === 0 && large === undefined && missing.length === 0) return undefined
+  const { leftAs, heldTree } = lastLaunch(run) ?? {}
+  const unfinished = heldTree === undefined ? undefined : leftAs
+  if (weakened.length === 0 && large === undefined && missing.length === 0 && unfinished === undefined) return undefined
   return {
     weakened,
-    ...defined({ oversized: large }),
+    ...defined({ oversized: large, unfinished }),
     ...(missing.length === 0 ? {} : { missing }),
   }
 }
@@ -37,11 +44,19 @@ export const heldWork = (task: Task, run: Run, required: readonly string[]): Hel
 const missingText = (missing: readonly string[]): string =>
   `${missing.length === 1 ? 'a required check' : 'required checks'} did not pass on it: ${missing.join(', ')}`
 
-export const heldReason = ({ weakened, oversized, missing }: Held): string =>
+const unfinishedText = (unfinished: string): string => `its agent did not end properly (${unfinished})`
+
+/** What no look at the work itself shows. */
+const otherReasons = ({ missing, unfinished }: Pick<Held, 'missing' | 'unfinished'>): string[] => [
+  ...(missing === undefined ? [] : [missingText(missing)]),
+  ...(unfinished === undefined ? [] : [unfinishedText(unfinished)]),
+]
+
+export const heldReason = ({ weakened, oversized, ...others }: Held): string =>
   [
     ...(weakened.length === 0 ? [] : [objectionReason(weakened)]),
     ...(oversized === undefined ? [] : [`the work changes ${oversizedText(oversized)}`]),
-    ...(missing === undefined ? [] : [missingText(missing)]),
+    ...otherReasons(others),
   ].join('; ')
 
 const largestText = ({ largest }: Oversized): string =>
@@ -78,18 +93,27 @@ const sizeQuestion = (task: Task, run: Run, large: Oversized, tried: string[]): 
 const missingLine = (task: Task): string =>
   `To have them run: unstuck edit ${task.id} --check "…" --retry. To require others: judge.requiredChecks in .unstuck/config.json.`
 
-const missingQuestion = (
+const otherLines = (task: Task, { missing, unfinished }: Pick<Held, 'missing' | 'unfinished'>): string[] => [
+  ...(missing === undefined ? [] : [missingLine(task)]),
+  ...(unfinished === undefined
+    ? []
+    : ['An agent that fails may have left a part of the work: what is missing, the checks may not see.']),
+]
+
+const otherQuestion = (
   task: Task,
   run: Run,
-  { missing, tried }: { missing: readonly string[]; tried: string[] },
+  { tried, ...others }: Pick<Held, 'missing' | 'unfinished'> & { tried: string[] },
 ): Omit<NewEscalation, 'id'> => {
   const { id, number, title } = task
-  const happened = `${taskName({ number, title })} cannot land by itself: ${missingText(missing)}.`
+  const reasons = otherReasons(others).join('; ')
+  const how = others.missing === undefined ? `passes its checks, but ${reasons}` : `cannot land by itself: ${reasons}`
+  const happened = `${taskName({ number, title })} ${how}.`
   return {
     ...{ goalId: run.goalId, taskId: id, runId: run.id, kind: 'exhausted', happened, tried },
     question: questionWithTried(happened, tried),
     details: [
-      missingLine(task),
+      ...otherLines(task, others),
       `To look at the work: unstuck diff ${run.id}. To merge exactly this work: ${commandToApprove(id, run)}.`,
     ].join('\n'),
     choices: choicesAbout(task, run),
@@ -100,7 +124,7 @@ const missingQuestion = (
 const ownQuestion = (
   task: Task,
   run: Run,
-  { weakened, oversized, tried }: Omit<Held, 'missing'> & { tried: string[] },
+  { weakened, oversized, tried }: Omit<Held, 'missing' | 'unfinished'> & { tried: string[] },
 ): Omit<NewEscalation, 'id'> => {
   if (weakened.length === 0 && oversized !== undefined) return sizeQuestion(task, run, oversized, tried)
   const asked = weakenedQuestion(task, run, { held: weakened, tried })
@@ -118,17 +142,19 @@ const ownQuestion = (
 export const heldQuestion = (
   task: Task,
   run: Run,
-  { missing, ...held }: Held & { tried: string[] },
+  { missing, unfinished, ...held }: Held & { tried: string[] },
 ): Omit<NewEscalation, 'id'> => {
-  if (missing === undefined) return ownQuestion(task, run, held)
+  const others = defined({ missing, unfinished })
+  const texts = otherReasons(others)
+  if (texts.length === 0) return ownQuestion(task, run, held)
   if (held.weakened.length === 0 && held.oversized === undefined)
-    return missingQuestion(task, run, { missing, tried: held.tried })
+    return otherQuestion(task, run, { ...others, tried: held.tried })
   const asked = ownQuestion(task, run, held)
-  const more = `Also, ${missingText(missing)}.`
+  const more = `Also, ${texts.join('; ')}.`
   return {
     ...asked,
     happened: `${asked.happened} ${more}`,
     question: `${asked.question}\n${more}`,
-    details: [asked.details, missingLine(task)].join('\n'),
+    details: [asked.details, ...otherLines(task, others)].join('\n'),
   }
 }

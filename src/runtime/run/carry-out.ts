@@ -93,11 +93,19 @@ export const endUnrecovered = async (
   return 'ended'
 }
 
+type Instead = (decision: RecoveryDecision) => Promise<PhaseResult | undefined>
+
 /**
- * Chooses the recovery for this evidence and carries it out, or ends the run if none is left. Throws if the repository of an agent that was
+ * Chooses the recovery for this evidence and carries it out, or ends the run if none is left and `instead` has nothing to do first. Throws if the repository of an agent that was
  * started is gone: that is why it failed. A run that cannot begin without it is told as a missing directory.
  */
-export const recover = async (runContext: RunContext, evidence: Evidence, extra: Extra = {}): Promise<PhaseResult> => {
+export const recover = async (
+  runContext: RunContext,
+  evidence: Evidence,
+  { instead, ...extra }: Extra & { instead?: Instead } = {},
+): Promise<PhaseResult> => {
   if (runContext.run.phase !== 'prepare') await requireRepository(runContext.context)
-  return carryOutOr(runContext, await chooseStoredRecovery(runContext.context, runContext.run, evidence), extra)
+  const decision = await chooseStoredRecovery(runContext.context, runContext.run, evidence)
+  const first = decision.step.kind === 'exhausted' ? await instead?.(decision) : undefined
+  return first ?? carryOutOr(runContext, decision, extra)
 }

@@ -1,10 +1,12 @@
 /** Phase `supervise`: waits for the agent to end, and chooses the recovery if it ended badly. */
 import { overrunText } from '../../../domain/budget.ts'
 import { lastLaunch, spendWithLaunch, type Launch } from '../../../domain/run.ts'
+import { needsNoAgent } from '../../../domain/task.ts'
 import type { LaunchExit } from '../../../process/shim-protocol.ts'
 import type { ObservedStall } from '../../../recovery/evidence.ts'
 import { recoveriesOf } from '../../../store/recovery.ts'
 import { requireLease } from '../../../store/run.ts'
+import { collectNow } from '../../agent/collected.ts'
 import { observeFailedLaunch } from '../../agent/denials.ts'
 import { withDeadProxy } from '../../agent/dead-proxy.ts'
 import { resolveLaunchRecoveries } from '../../agent/launch-effect.ts'
@@ -13,7 +15,9 @@ import { withLastLaunch } from '../../agent/start-launch.ts'
 import { observedStall } from '../../agent/stalled.ts'
 import { keepSnapshot } from '../../agent/stop-agent.ts'
 import { superviseLaunch, type LaunchResult } from '../../agent/follow-launch.ts'
+import type { RecoveryDecision } from '../../core/recovery-record.ts'
 import { saveProgress, type RunContext } from '../../core/run-context.ts'
+import { failOpenRecoveries } from '../../core/store-record.ts'
 import { loginRenewedSince, nextHarness } from '../../harness/accounts.ts'
 import { reportCheckoutChanges } from '../../landing/checkout-guard.ts'
 import { endTurn } from '../agent-question.ts'
@@ -82,12 +86,32 @@ const leftAgain = async (
   return past.some(({ action }) => (action as { restart?: { tree: string } }).restart?.tree === tree)
 }
 
-const checkWhatIsThere = async (runContext: RunContext, { text }: ObservedStall): Promise<PhaseResult> => {
+const checkWhatIsThere = async (
+  runContext: RunContext,
+  left: Required<Pick<Launch, 'leftAs'>> & Pick<Launch, 'heldTree'>,
+): Promise<PhaseResult> => {
   const last = lastLaunch(runContext.run) as Launch
-  const launches = withLastLaunch(runContext.run.launches, { ...last, leftAs: text })
-  await saveProgress(runContext, { launches })
+  await saveProgress(runContext, { launches: withLastLaunch(runContext.run.launches, { ...last, ...left }) })
   // As after a proper end: a question that it asked before goes first.
   return endTurn(runContext)
+}
+
+/**
+ * Before an agent that fails each time costs another attempt or a question, its work is checked once: it may be complete. What passes waits
+ * for a person, because a program that reports a failure is believed; what fails goes back with the output of the check.
+ */
+const checkBeforeTheEnd = async (
+  runContext: RunContext,
+  { diagnosis, step }: RecoveryDecision,
+): Promise<PhaseResult | undefined> => {
+  const { context, run, task } = runContext
+  if (step.kind !== 'exhausted' || step.question !== undefined || step.then === 'pause_goal') return undefined
+  if (diagnosis.rung !== 3 || run.loop !== null || needsNoAgent(task) || task.commands.length === 0) return undefined
+  const { tree, changes } = await collectNow(runContext)
+  const wasChecked = run.launches.some(({ heldTree }) => heldTree === tree)
+  if (changes.length === 0 || wasChecked) return undefined
+  await context.db.transaction((tx) => failOpenRecoveries(tx, task.id, `the run failed with: ${diagnosis.evidence}`))
+  return checkWhatIsThere(runContext, { leftAs: diagnosis.evidence, heldTree: tree })
 }
 
 const recoverTurn = async (runContext: RunContext, { reading, settled, exit }: Ended): Promise<PhaseResult> => {
@@ -98,7 +122,7 @@ const recoverTurn = async (runContext: RunContext, { reading, settled, exit }: E
   const { denials, observeRefusal } = await observeFailedLaunch(runContext, reading.denials)
   const stalled = stallEvidence(stall, denials)
   if (stall !== undefined && stalled !== undefined && !reportsFailure(exit) && (await leftAgain(runContext, stall)))
-    return checkWhatIsThere(runContext, stall)
+    return checkWhatIsThere(runContext, { leftAs: stall.text })
   const evidence =
     stalled ??
     failureEvidence({
@@ -110,7 +134,9 @@ const recoverTurn = async (runContext: RunContext, { reading, settled, exit }: E
       next: await nextHarness(context, task, run),
       renewedLogin: loginRenewedSince(context, run.harness, lastLaunch(run)),
     })
-  return recover(runContext, await withDeadProxy(evidence, context.environment, context.machine?.reach))
+  return recover(runContext, await withDeadProxy(evidence, context.environment, context.machine?.reach), {
+    instead: (decision) => checkBeforeTheEnd(runContext, decision),
+  })
 }
 
 export const supervise: Phase = async (runContext) => {
