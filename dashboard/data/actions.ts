@@ -97,6 +97,19 @@ export const taskAction = (
       return { ...plain, label: 'Give back', body: by, tone: 'main' }
     case 'take-over':
       return { ...plain, label: 'Take over', body: by }
+    case 'tell':
+      return {
+        ...plain,
+        label: 'Tell the agent',
+        command: `unstuck tell ${id} "…"`,
+        body: by,
+        field: {
+          name: 'message',
+          label: 'What it should know now: it is interrupted, and continues with this',
+          max: 1000,
+          required: true,
+        },
+      }
     case 'retry':
       return {
         ...plain,

@@ -62,6 +62,7 @@ const taskVerbs: Record<TaskKind, string> = {
   reject: 'Reject',
   'give-back': 'Give back',
   retry: 'Retry',
+  tell: 'Tell the agent of',
   'take-over': 'Take over',
   edit: 'Edit',
   cancel: 'Cancel',

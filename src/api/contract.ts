@@ -166,6 +166,7 @@ export const retryRequest = z
     ...actor,
   })
   .default({})
+export const tellRequest = z.strictObject({ message: said, ...actor })
 /** The beginning of the commit that the person looked at; other work is refused. */
 const seenCommit = { commit: string.max(64).exactOptional() }
 export const approveRequest = z.strictObject({ ...seenCommit, ...actor }).default({})

@@ -38,6 +38,7 @@ import { inboxView } from '../runtime/people/inbox.ts'
 import { createActivities } from '../runtime/people/run-activity.ts'
 import { notificationsView } from '../runtime/people/notification-view.ts'
 import { recoverySince } from '../runtime/people/report-parts.ts'
+import { tellAgent } from '../runtime/people/tell-agent.ts'
 import { retryNotifications } from '../runtime/people/retry-notifications.ts'
 import { giveBackTask, takeOverTask } from '../runtime/people/take-over-task.ts'
 import { readRunDiff } from '../runtime/people/run-diff.ts'
@@ -280,6 +281,7 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     landGoal: async ({ id, body }) => landGoal(context, id, body),
     cancelGoal: async ({ id }) => cancelGoal(context, id, engine.cancelRunning),
     retryTask: async ({ id, body }) => shownTask(context, await retryTask(context, id, body)),
+    tellTask: async ({ id, body }) => shownTask(context, await tellAgent(context, id, body)),
     revertTask: async ({ id, body: { by } }) => revertTask(context, id, by),
     approveTask: async ({ id, body }) => shownTask(context, await approveTask(context, id, body)),
     rejectTask: async ({ id, body }) => shownTask(context, await rejectTask(context, id, body)),

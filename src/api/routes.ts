@@ -199,6 +199,12 @@ export const routes = {
     contract.retryRequest,
     entities.taskSchema,
   ),
+  tellTask: change(
+    '/tasks/:id/tell',
+    'Interrupts the agent that works on a task; it continues with the message, which is also a hint for later attempts',
+    contract.tellRequest,
+    entities.taskSchema,
+  ),
   revertTask: change(
     '/tasks/:id/revert',
     'Undoes the work of a landed task on its target branch, with a new commit',

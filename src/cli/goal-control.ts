@@ -45,7 +45,7 @@ export interface RetryCommandOptions extends JsonOption {
 /** The hint of a task that is not retried, because its attempt is queued or in work. */
 const hintKept: Partial<Record<Task['status'], string>> = {
   queued: 'its next attempt reads your hint',
-  running: 'the attempt in work goes on without your hint; a later one reads it',
+  running: 'the attempt in work goes on without your hint; a later one reads it (at once: unstuck tell)',
 }
 
 export const retryCommand = async (io: Io, id: string, options: RetryCommandOptions): Promise<number> => {
@@ -64,12 +64,30 @@ export const retryCommand = async (io: Io, id: string, options: RetryCommandOpti
   else printLine(io, `${task.id} "${safe(readableTitle(task.title))}" is ${task.status}: ${kept}`)
   return exitCodes.ok
 }
+
 const requireTask = (id: string, done: string): void => {
   if (kindOf(id) !== 'tasks')
     throw new AppError(
       'USAGE',
       `only a task (t-…) can be ${done}, and "${id}" is a goal; "unstuck tasks --goal ${id}" lists its tasks`,
     )
+}
+
+export const tellCommand = async (
+  io: Io,
+  id: string,
+  { message, ...options }: JsonOption & { message: string },
+): Promise<number> => {
+  requireTask(id, 'told something')
+  const client = await connectToExisting(io)
+  const task = await client.post<Task>(`/tasks/${id}/tell`, { message, by: userName() })
+  if (options.json === true) showChanged(io, task, options)
+  else
+    printLine(
+      io,
+      `The agent of ${task.id} "${safe(readableTitle(task.title))}" is interrupted, and continues with your words.`,
+    )
+  return exitCodes.ok
 }
 
 export interface ApproveOptions extends JsonOption {

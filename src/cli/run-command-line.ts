@@ -84,6 +84,7 @@ const groups: Record<string, Record<string, () => Promise<Register>>> = {
   },
   Change: {
     retry: async () => (await change()).retry,
+    tell: async () => (await change()).tell,
     edit: async () => (await change()).edit,
     'take-over': async () => (await change())['take-over'],
     'give-back': async () => (await change())['give-back'],

@@ -10,7 +10,7 @@ import { waitsForAutoFix } from './rework.ts'
 import { taskEnded, taskFlow, type Task } from './task.ts'
 
 /** Each is also a command: `unstuck <action> <id>`. */
-export const taskActions = ['approve', 'reject', 'give-back', 'retry', 'take-over', 'edit', 'cancel'] as const
+export const taskActions = ['approve', 'reject', 'give-back', 'tell', 'retry', 'take-over', 'edit', 'cancel'] as const
 export type TaskAction = (typeof taskActions)[number]
 
 /** Each is also a command: `unstuck <action> <id>`. */
@@ -57,6 +57,8 @@ const taskRules: Record<TaskAction, (facts: TaskActionFacts) => boolean> = {
   approve: (facts) => isOffered(facts, 'approve'),
   reject: (facts) => isOffered(facts, 'reject'),
   'give-back': ({ task }) => task.takenOver !== null && personMay(taskFlow, task.status, 'given_back'),
+  // Whether its agent is still at work is known to the run alone.
+  tell: ({ task }) => task.status === 'running',
   // The work of a superseded task is done by the task that continues it.
   retry: ({ task, goal }) =>
     mayWorkStart(goal) &&

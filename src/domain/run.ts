@@ -268,10 +268,11 @@ export interface Run {
   commit: string | null
   verdict: Verdict | null
   errorMeta: ErrorMeta | null
-  /** Where a run of a loop is; null = the task is no loop. */
-  loop: LoopState | null
+  loop: LoopState | null // null = the task is no loop
   /** A person cancelled the run, or it is out of time; its executor notices at its next poll. */
   stopAsked: 'cancelled' | null
+  /** What a person wrote to its agent, until a launch starts with it. `launch`: the one that is interrupted for it. */
+  message: { text: string; launch: number } | null
   /** The commit that a run of a review task brought before the judge; null = the run made the work itself. */
   reviewed: string | null
   judgedAt: Date | null

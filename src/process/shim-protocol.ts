@@ -49,6 +49,7 @@ export type StopCause =
   | 'abandoned'
   | 'cancelled'
   | 'correction'
+  | 'message'
   | 'budget'
   | 'lingering'
   | 'waiting_for_person'

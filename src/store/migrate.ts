@@ -46,6 +46,7 @@ import { migration as issueChange } from './migrations/0040-issue-change.ts'
 import { migration as unsignedCommits } from './migrations/0041-unsigned-commits.ts'
 import { migration as schedules } from './migrations/0042-schedules.ts'
 import { migration as planReview } from './migrations/0043-plan-review.ts'
+import { migration as message } from './migrations/0044-message.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -90,6 +91,7 @@ export const migrations: readonly string[] = [
   unsignedCommits,
   schedules,
   planReview,
+  message,
 ]
 
 const uniqueViolation = '23505'

@@ -242,3 +242,8 @@ export const runsOfEngine = async (db: Queryable, engineId: string): Promise<{ r
       left join lease on lease.run_id = run.id where run.state = 'running' and agent.engine_id = ${engineId} order by run.started_at, run.id`,
     )
   ).map(({ expired, ...row }) => ({ run: readRun(row), expired }))
+
+/** Null = the agent was started with it. */
+export const setMessage = async (tx: Queryable, { id }: Run, message: Run['message']): Promise<void> => {
+  await tx.query(sql`update run set message = ${message === null ? null : json(message)} where id = ${id}`)
+}

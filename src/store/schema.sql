@@ -602,6 +602,7 @@ create table run (
   commit_intent jsonb,
   loop jsonb,
   reviewed text,
+  message jsonb,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_task_id_number_key UNIQUE (task_id, number),
   constraint run_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),

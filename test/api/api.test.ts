@@ -167,6 +167,8 @@ describe('every answer is what the table says', () => {
     'rejectTask',
     'awaitLink',
     'linkTask',
+    // test/waits/tell.test.ts
+    'tellTask',
     'takeOverTask',
     'giveBackTask',
     'landGoal',

@@ -124,7 +124,7 @@ test.runIf(isLongForm)('an agent that ended while no engine was there is settled
   expect(await finishRound(here, second, false)).toEqual([])
 })
 
-test('kills in the very first start leave a store that opens', async () => {
+test.runIf(isLongForm)('kills in the very first start leave a store that opens', async () => {
   const here = await open({ firstStart: true })
   const roll = dice(settingsOf(process.env).seed + 2)
   for (let kills = 0; kills < 4; kills += 1) {

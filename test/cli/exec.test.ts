@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ExecEvent } from '../../src/exec/exec-events.ts'
 import { isGone, openExecScene, shortClocks } from './exec-scene.ts'
+import { isLongForm } from '../support/form.ts'
 
 const { root, work, outside, memory, program, speaksLike, plays, start, exec, events, clear } = openExecScene()
 afterAll(clear)
@@ -189,7 +190,7 @@ print({ type: 'result', subtype: 'success', is_error: false, result: 'done' })
     expect(statSync(join(work, 'locked')).mode & 0o777).toBe(0o750)
   })
 
-  test('the mode of a folder below the working folder is left as it is', async () => {
+  test.runIf(isLongForm)('the mode of a folder below the working folder is left as it is', async () => {
     claudeThat(`
       chmodSync('locked', 0o550)
       return "EACCES: permission denied, open '" + path + "'"`)
@@ -197,15 +198,18 @@ print({ type: 'result', subtype: 'success', is_error: false, result: 'done' })
     expect([code, of('recovery'), statSync(join(work, 'locked')).mode & 0o777]).toEqual([3, [], 0o550])
   })
 
-  test('a turn that changed files is not started again for a refusal that --allow-dir does not cover', async () => {
-    claudeThat(`
+  test.runIf(isLongForm)(
+    'a turn that changed files is not started again for a refusal that --allow-dir does not cover',
+    async () => {
+      claudeThat(`
       writeFileSync('also', String(Math.random()))
       return 'Claude requested permissions to write to ' + path + ", but you haven't granted it yet."`)
-    const { result, of } = await events(['--', 'claude', '-p', 'Make it.'])
-    expect([result.outcome, result.launches, of('recovery')]).toEqual(['refused', 1, []])
-  })
+      const { result, of } = await events(['--', 'claude', '-p', 'Make it.'])
+      expect([result.outcome, result.launches, of('recovery')]).toEqual(['refused', 1, []])
+    },
+  )
 
-  test('an edit of its own folder goes on with a rule for that folder', async () => {
+  test.runIf(isLongForm)('an edit of its own folder goes on with a rule for that folder', async () => {
     claudeThat(`
       if (!args.includes('Edit(/' + process.cwd() + '/**)')) return 'Claude requested permissions to write to ' + path + ", but you haven't granted it yet."`)
     const { code, of, result } = await events(['--', 'claude', '-p', 'Make it.'])
@@ -214,7 +218,7 @@ print({ type: 'result', subtype: 'success', is_error: false, result: 'done' })
     expect(of('recovery')).toMatchObject([{ payload: { action_taken: 'RELAUNCH_WITH_TOOL_RULE', status: 'success' } }])
   })
 
-  test('one that is refused whatever is changed ends with a blocker and its own status', async () => {
+  test.runIf(isLongForm)('one that is refused whatever is changed ends with a blocker and its own status', async () => {
     program('codex', 'echo "Not inside a trusted directory and --skip-git-repo-check was not specified." >&2; exit 1')
     const { code, of, result } = await events(['--', 'codex', 'exec', 'x'])
     expect(code).toBe(1)
@@ -267,13 +271,16 @@ describe('an agent that does not get on', () => {
     expect(isGone(readFileSync(memory, 'utf8'))).toBe(true)
   })
 
-  test('a command without a session or a place for a hint is ended, told of, and not run again', async () => {
-    const { code, of, result } = await events([...shortClocks, '--', 'sh', '-c', 'printf "Go on? [y/N] "; sleep 600'])
-    expect(code).toBe(1)
-    expect(of('stalled')).toMatchObject([{ payload: { stall: 'waiting_for_person', unfinished: 'Go on? [y/N] ' } }])
-    expect(result).toMatchObject({ outcome: 'failed', label: 'waiting_for_person', launches: 1 })
-    expect(result.text).toContain('at a question that nobody will answer: Go on? [y/N]')
-  })
+  test.runIf(isLongForm)(
+    'a command without a session or a place for a hint is ended, told of, and not run again',
+    async () => {
+      const { code, of, result } = await events([...shortClocks, '--', 'sh', '-c', 'printf "Go on? [y/N] "; sleep 600'])
+      expect(code).toBe(1)
+      expect(of('stalled')).toMatchObject([{ payload: { stall: 'waiting_for_person', unfinished: 'Go on? [y/N] ' } }])
+      expect(result).toMatchObject({ outcome: 'failed', label: 'waiting_for_person', launches: 1 })
+      expect(result.text).toContain('at a question that nobody will answer: Go on? [y/N]')
+    },
+  )
 
   test('one that goes in circles is told the call in a session of its own', async () => {
     rmSync(memory, { force: true })
@@ -427,7 +434,7 @@ describe('any other command', () => {
     expect(await exec(['--', 'sh', '-c', 'echo "$OPENAI_API_KEY"'], env)).toMatchObject({ stdout: '[redacted]\n' })
   })
 
-  test('leaves nothing running when it ends, nor when it is stopped', async () => {
+  test.runIf(isLongForm)('leaves nothing running when it ends, nor when it is stopped', async () => {
     const detached = `setsid sh -c 'echo $$ > detached; sleep 600' & while [ ! -s detached ]; do :; done`
     const alive = (): boolean => !isGone(readFileSync(join(work, 'detached'), 'utf8').trim())
     expect(await exec(['--', 'sh', '-c', detached])).toMatchObject({ code: 0 })

@@ -158,6 +158,7 @@ const claimRun = (world: World, move: Extract<Move, { entity: 'claim' }>): void 
     errorMeta: null,
     loop: null,
     stopAsked: null,
+    message: null,
     reviewed: null,
     judgedAt: null,
     judgementVersion: 0,

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/config.ts'
 import { goalActions, taskActions, type GoalAction, type TaskAction } from '../../src/domain/allowed-actions.ts'
+import { tellAgent } from '../../src/runtime/people/tell-agent.ts'
 import { goalStates, type Goal, type GoalLanding, type GoalState } from '../../src/domain/goal.ts'
 import { taskEnded, taskFlow, type TaskStatus } from '../../src/domain/task.ts'
 import { AppError } from '../../src/errors.ts'
@@ -194,6 +195,7 @@ describe('a task', () => {
     approve: (id) => approveTask(context, id),
     reject: (id) => rejectTask(context, id, { note: 'Not like this' }),
     'give-back': (id) => giveBackTask(context, id),
+    tell: (id) => tellAgent(context, id, { message: 'Use blue' }),
     retry: (id) => retryTask(context, id),
     'take-over': (id) => takeOverTask(context, id),
     edit: (id) => requestEdit(context, id, { title: 'Another title' }),

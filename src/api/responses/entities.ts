@@ -161,6 +161,8 @@ const launch = z.strictObject({
   spend: spend.nullable(),
   turn: z.strictObject({ iteration: count, role: z.enum(loopRoles) }).exactOptional(),
   harness: text.exactOptional(),
+  leftAs: text.exactOptional(),
+  heldTree: text.exactOptional(),
 })
 /** Where a run of a loop is. `tests`: the checks of this iteration, before the tester's turn. */
 export const loopState = z.strictObject({
@@ -219,6 +221,7 @@ export const runSchema = z.strictObject({
   errorMeta: errorMeta.nullable(),
   loop: loopState.nullable(),
   stopAsked: z.literal('cancelled').nullable(),
+  message: z.strictObject({ text, launch: count }).nullable(),
   reviewed: text.nullable(),
   judgedAt: time.nullable(),
   judgementVersion: count,

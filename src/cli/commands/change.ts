@@ -24,6 +24,20 @@ export const changeCommands = {
       )
   },
 
+  tell: (program, act) => {
+    program
+      .command('tell')
+      .description(
+        'tell the agent that works on a task something now: it is interrupted, keeps its files, and continues with your words',
+      )
+      .argument('<task>', 'id of a task (t-…)')
+      .argument('<message>', 'what the agent should know; later attempts read it as well')
+      .option(...jsonOption)
+      .action((id: string, message: string, options: JsonOption) =>
+        act(async (io) => (await import('../goal-control.ts')).tellCommand(io, id, { message, ...options })),
+      )
+  },
+
   edit: (program, act) => {
     const command = program
       .command('edit')

@@ -39,6 +39,8 @@ export interface RunContext {
   onRenewed?: () => void
   /** This engine re-attached to the run, so it is unknown how the last process that wrote to its workspace ended. */
   isReattached?: boolean
+  /** The launch that was interrupted for a person's message. */
+  interrupted?: number
   /** TCP ports reserved for the run. */
   ports?: PortLease | undefined
   /** The paths that the agent may change, as texts for its instructions. */

@@ -37,6 +37,7 @@ import { msToNextPass, passEveryMs } from './next-pass.ts'
 import { judgeRuns } from '../landing/judge.ts'
 import { createLeadership, type Leadership } from './leadership.ts'
 import { isRepositoryGone } from '../core/gone-repository.ts'
+import { heedPerson } from '../agent/heed-person.ts'
 import { detectReplacedRepository } from '../landing/replaced-repository.ts'
 import type { RunContext } from '../core/run-context.ts'
 import { removeOrphanBranches } from '../goal/orphan-branches.ts'
@@ -78,14 +79,14 @@ const reattach = async (context: Context, executors: Executors, engineId: string
 }
 
 /**
- * Checks this engine's own runs: ends those that a person asked to end, and re-attaches to those that lost their
+ * Checks this engine's own runs: heeds what a person asked of them, and re-attaches to those that lost their
  * executor.
  */
 const checkOwnRuns = async (context: Context, executors: Executors, engineId: string): Promise<void> => {
   for (const { run, expired } of await runsOfEngine(context.db, engineId)) {
     const work = executors.working.get(run.taskId)
     if (work?.session.run.id === run.id) {
-      if (run.stopAsked !== null) work.session.abort.abort('cancelled')
+      heedPerson(work.session, run)
     } else if (work === undefined && expired && !executors.unsure.has(run.id))
       await reattachRun(context, executors, run)
   }

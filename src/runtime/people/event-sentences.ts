@@ -9,6 +9,7 @@ import { notificationEvents } from './notification-events.ts'
 import { loopEvents } from './loop-events.ts'
 import { proposalEvents } from './proposal-events.ts'
 import { conflictEvents } from './conflict-events.ts'
+import { conversationEvents } from './conversation-events.ts'
 import { queueEvents } from './queue-events.ts'
 import { reworkEvents } from './rework-events.ts'
 import { scheduleEvents } from './schedule-events.ts'
@@ -35,6 +36,7 @@ export const eventTypes: EventTypes = {
   ...loopEvents,
   ...reworkEvents,
   ...conflictEvents,
+  ...conversationEvents,
   ...judgeEvents,
   ...queueEvents,
   ...proposalEvents,
@@ -134,14 +136,6 @@ export const eventTypes: EventTypes = {
   'run.cancelled': {
     meaning: 'an attempt was stopped without a verdict',
     sentence: (p) => `the attempt was stopped: ${payloadText(p, 'message')}`,
-  },
-  'run.progress': {
-    meaning: 'what an agent reports about its progress, in its own words',
-    sentence: (p) => `the agent reports: ${payloadText(p, 'text')}`,
-  },
-  'run.answer_read': {
-    meaning: 'an agent got the answer of a person to its question',
-    sentence: (p) => `the agent read the answer: ${payloadText(p, 'answer')}`,
   },
   'run.quiet': {
     meaning: 'an agent prints nothing and uses no processor time for a while; nothing is done yet',

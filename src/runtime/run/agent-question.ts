@@ -1,13 +1,14 @@
 /**
- * The end of an agent's turn when it asked a person. Without an answer the run ends here and its task waits; an answer that came too
+ * The end of an agent's turn when it asked a person, or when a person wrote to it. Without an answer the run ends here and its task waits; an answer that came too
  * late for the agent starts it again with it. Its work is not checked before: it asked because it was not done.
  */
-import { lastLaunch, type ErrorMeta } from '../../domain/run.ts'
+import { lastLaunch, type ErrorMeta, type Run } from '../../domain/run.ts'
 import type { Escalation } from '../../domain/escalation.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { agentQuestionsOf, getEscalation, pendingEscalationOf, replyTo } from '../../store/escalation.ts'
 import { lockGoal } from '../../store/goal.ts'
-import { lockRun, requireLease } from '../../store/run.ts'
+import { appendEvent } from '../../store/event.ts'
+import { lockRun, requireLease, setMessage } from '../../store/run.ts'
 import { questionInWords } from '../../recovery/agent-words.ts'
 import { readLaunch } from '../agent/denials.ts'
 import { moveTask } from '../../store/task.ts'
@@ -19,6 +20,8 @@ import { failOpenRecoveries } from '../core/store-record.ts'
 import { detectCapabilities } from '../harness/detected-capabilities.ts'
 import { closeRun, freshTask } from './endings.ts'
 import type { PhaseResult } from './phase.ts'
+
+type Message = NonNullable<Run['message']>
 
 type Asked = { kind: 'open'; question: Escalation } | { kind: 'unread'; question: Escalation; answer: string }
 
@@ -52,23 +55,43 @@ const endAsked = async (runContext: RunContext, question: Escalation): Promise<P
   })
 }
 
-const relaunchWith = async (
+/** Starts the agent once more in this run, in its session where it has one that can be resumed. */
+const continueWith = async (
   runContext: RunContext,
-  { question, answer }: Extract<Asked, { kind: 'unread' }>,
+  hint: string,
+  record: (tx: Queryable, resumed: boolean) => Promise<void>,
 ): Promise<PhaseResult> => {
   const last = lastLaunch(runContext.run)
-  if (last === undefined) throw new Error('an answer needs the launch that asked')
+  if (last === undefined) throw new Error('a turn that ended needs its launch')
   const { capabilities } = await detectCapabilities(runContext)
-  const hint = `${question.happened}\nA person answered: ${answer}\nContinue with the task.`
   const resumeSession = capabilities.resume ? runContext.run.sessionId : null
   const launch = correctedLaunch(last, { corrections: last.corrections, resumeSession, hint })
   await runContext.context.db.transaction(async (tx) => {
-    await recordAnswerRead(tx, runContext.run, answer)
+    await record(tx, resumeSession !== null)
     const launches = [...runContext.run.launches, launch]
     await saveProgress(runContext, { phase: 'launch', launches, tree: null }, tx)
   })
   return 'on'
 }
+
+/** A message that was sent meanwhile stays for the end of the next turn. */
+const relaunchTold = async (runContext: RunContext, message: Message): Promise<PhaseResult> => {
+  const { goalId, taskId, id: runId } = runContext.run
+  const hint = `A person who reads along says:\n${message.text}\nContinue with the task.`
+  return continueWith(runContext, hint, async (tx, resumed) => {
+    const now = (await lockRun(tx, runId)) as Run
+    if (now.message?.text === message.text) await setMessage(tx, now, null)
+    await appendEvent(tx, { type: 'run.message_read', goalId, taskId, runId, payload: { text: message.text, resumed } })
+  })
+}
+
+const relaunchWith = async (
+  runContext: RunContext,
+  { question, answer }: Extract<Asked, { kind: 'unread' }>,
+): Promise<PhaseResult> =>
+  continueWith(runContext, `${question.happened}\nA person answered: ${answer}\nContinue with the task.`, (tx) =>
+    recordAnswerRead(tx, runContext.run, answer),
+  )
 
 /** What the agent said at the end of its last turn. */
 export const wordsOfTurn = (runContext: RunContext): string => {
@@ -97,15 +120,16 @@ export const askInWords = async (runContext: RunContext): Promise<PhaseResult | 
   return question.kind === 'open' ? endAsked(runContext, question.question) : relaunchWith(runContext, question)
 }
 
-/** After a turn that ended well: goes on to the collection of the work, unless the agent asked a person. */
+/** After a turn that ended well: goes on to the collection of the work, unless the agent asked a person, or a person wrote to it. */
 export const endTurn = async (runContext: RunContext): Promise<PhaseResult> => {
-  const asked = await runContext.context.db.transaction(async (tx) => {
-    // The agent's tools take the same lock, so no question is opened between this look and the next phase.
-    await lockRun(tx, runContext.run.id)
-    const found = await askedBy(tx, runContext)
-    if (found === undefined) await saveProgress(runContext, { phase: 'collect' }, tx)
+  const { asked, message } = await runContext.context.db.transaction(async (tx) => {
+    // The agent's tools and a person take the same lock, so no question and no message comes between this look and the next phase.
+    const run = await lockRun(tx, runContext.run.id)
+    const found = { asked: await askedBy(tx, runContext), message: run?.message ?? null }
+    if (found.asked === undefined && found.message === null) await saveProgress(runContext, { phase: 'collect' }, tx)
     return found
   })
-  if (asked === undefined) return 'on'
-  return asked.kind === 'open' ? endAsked(runContext, asked.question) : relaunchWith(runContext, asked)
+  if (asked !== undefined)
+    return asked.kind === 'open' ? endAsked(runContext, asked.question) : relaunchWith(runContext, asked)
+  return message === null ? 'on' : relaunchTold(runContext, message)
 }

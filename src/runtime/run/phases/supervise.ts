@@ -55,6 +55,8 @@ const endedFromOutside = async (runContext: RunContext, { overrun, exit }: Ended
       return 'ended'
     },
     abandoned: () => endAbandoned(runContext),
+    // Its turn is not over: it goes on with what a person wrote.
+    message: () => endTurn(runContext),
     gate: () => endAbandoned(runContext),
   }
   return exit.cause === undefined ? undefined : causes[exit.cause]?.()
