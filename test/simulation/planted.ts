@@ -637,7 +637,7 @@ export const planted: readonly Planted[] = [
     plan: aPlan(
       [aGoal([aTask('t1', ['success'])], { judge: 'llm' })],
       [],
-      [{ id: 'e1', kind: 'judge-off', atMs: 17_500, pick: 2 }],
+      [{ id: 'e1', kind: 'judge-off', atMs: 14_500, pick: 2 }],
     ),
     hooks: () =>
       onStore({

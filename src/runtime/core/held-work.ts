@@ -7,7 +7,9 @@ import { oversizedText, type Oversized } from '../../domain/change-size.ts'
 import type { Choice } from '../../domain/escalation.ts'
 import { lastLaunch, type Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
+import type { Queryable } from '../../store/db.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
+import { appendEvent } from '../../store/event.ts'
 import { visibleText } from '../../visible-text.ts'
 import { approveChoice, commandToApprove, cancelChoice, hintChoice, rejectChoice, takeOverChoices } from './choices.ts'
 import { missingChecks } from '../../recovery/review/judge-mode.ts'
@@ -136,6 +138,14 @@ const ownQuestion = (
     question: `${asked.question}\n${both}`,
     details: [asked.details, ...sizeLines(oversized)].join('\n'),
   }
+}
+
+/** With the question about work whose agent failed each time: nothing recovered from that. */
+export const recordUnrecovered = async (tx: Queryable, run: Run, held: Held | undefined): Promise<void> => {
+  if (held?.unfinished === undefined) return
+  const { id: runId, goalId, taskId } = run
+  const payload = { reason: 'unfinished', evidence: held.unfinished }
+  await appendEvent(tx, { type: 'task.recovery_escalated', goalId, taskId, runId, payload })
 }
 
 /** One question, whatever holds the work. `tried`: the recoveries before, as lines. */

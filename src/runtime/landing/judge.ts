@@ -23,7 +23,7 @@ import { getTask, moveTask } from '../../store/task.ts'
 import { cancelChoice, hintChoice } from '../core/choices.ts'
 import { questionWithTried, triedLines } from '../core/tried.ts'
 import type { Context } from '../core/context.ts'
-import { heldQuestion, heldReason, heldWork, type Held } from '../core/held-work.ts'
+import { heldQuestion, heldReason, heldWork, recordUnrecovered, type Held } from '../core/held-work.ts'
 import { endsPass } from '../core/pass.ts'
 import { judgeWorks } from './judge-hatch.ts'
 import { decideQuestion } from './judge-questions.ts'
@@ -190,7 +190,10 @@ const judgeOne = async (context: Context, seen: Run): Promise<void> => {
     })
     if (made === undefined) await repeatVerdict(context, tx, { ...work, run })
     else if (question === undefined) await enqueueMerge(tx, context.newId('m'), run)
-    else await escalateWork(context, tx, { task: work.task, run }, { reason, question })
+    else {
+      await escalateWork(context, tx, { task: work.task, run }, { reason, question })
+      await recordUnrecovered(tx, run, gates.kind === 'held' ? gates.held : undefined)
+    }
     return true
   })
   if (isJudged) context.at('judged')

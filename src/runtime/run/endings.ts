@@ -22,7 +22,7 @@ import type { JudgedReport } from '../checks/check-runner.ts'
 import { accountFor, harnessesOnAccount } from '../harness/accounts.ts'
 import { publishLimits } from '../harness/limits-elsewhere.ts'
 import type { Context } from '../core/context.ts'
-import { heldQuestion, heldReason, heldWork } from '../core/held-work.ts'
+import { heldQuestion, heldReason, heldWork, recordUnrecovered } from '../core/held-work.ts'
 import type { ActionOf, ChosenRecovery } from '../core/recovery-record.ts'
 import { failAttemptRecoveries, failOpenRecoveries, recordIntent, resolveOpenOf } from '../core/store-record.ts'
 import { triedLines } from '../core/tried.ts'
@@ -93,6 +93,7 @@ const askAboutWork = async (tx: Queryable, { context, goal, run }: RunContext, t
       ? heldQuestion(task, run, { ...held, tried })
       : decideQuestion(task, run, { held, tried, ...why })
   await openEscalation(tx, { id: context.newId('q'), ...question })
+  await recordUnrecovered(tx, run, held)
   return true
 }
 
