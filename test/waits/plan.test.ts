@@ -98,6 +98,7 @@ it.runIf(isLongForm)(
 )
 
 it('runs the tasks of a plan in its order, and lands them', async () => {
+  answer(JSON.stringify(plan))
   const ran = await unstuck('run', '--plan', '--merge', 'Add a sum, and use it')
   expect(ran.exitCode, ran.stdout).toBe(0)
   expect(git('log', '--format=%s', '-3').split('\n')).toEqual([
