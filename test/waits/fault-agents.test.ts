@@ -2,7 +2,9 @@
  * The fault agents of the simulation that need no clock, through the whole engine: each ends recovered or in one clear
  * question, and leaves nothing running. Those that stand still are in stalls.test.ts, what floods in test/hostile.
  */
+import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { processesWithEnvironment, startTimeOf } from '../../src/platform/process.ts'
@@ -50,7 +52,9 @@ const agents = {
 let scene: Scene
 const goals = new Map<string, string>()
 beforeAll(async () => {
-  scene = await openScene(agents, { maxParallel: 4, retry: { transientBaseSeconds: 1, transientMaxSeconds: 2 } })
+  const port = "require('node:net').createServer().listen(Number(process.argv[2]), '127.0.0.1', () => process.exit(0))"
+  const config = { maxParallel: 4, retry: { transientBaseSeconds: 1, transientMaxSeconds: 2 } }
+  scene = await openScene(agents, config, { files: { 'port.js': port } })
   for (const name of Object.keys(agents)) goals.set(name, await scene.goal([{ harness: name }]))
 })
 afterAll(async () => scene.clear())
@@ -146,6 +150,19 @@ test('one that reports a failure after the work each time: what passes its check
   await scene.post(`/escalations/${id}/answer`, { choice: 'approve', by: 'ada' })
   await scene.until(goalOf('fails-right'), 'ready')
   expect(scene.show('made.txt', goalOf('fails-right'))).toBe('made')
+})
+
+test('also where its checks had to wait for this machine, and pass in an attempt without an agent', async () => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const goal = await scene.goal([{ harness: 'fails-right', commands: [`node port.js ${port}`] }])
+  await scene.waitFor('the wait', async () =>
+    (await scene.recoveries(goal)).some(({ playbook }) => playbook === 'machine-wait') ? true : undefined,
+  )
+  server.close()
+  expect((await scene.until(goal, 'ready', 'awaiting_human')).state).toBe('awaiting_human')
+  expect((await scene.questions()).find(({ goalId }) => goalId === goal)?.choices[0]?.kind).toBe('approve')
 })
 
 test('where the checks fail on what it left, that is what it is told before a person is asked', async () => {

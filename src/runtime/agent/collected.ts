@@ -64,6 +64,16 @@ export const collectNow = async (runContext: RunContext): Promise<ChangeList> =>
   return runContext.collected
 }
 
+/** The work of an agent that failed; undefined = its workspace is gone or broken, and a snapshot may hold work. */
+export const leftWork = async (runContext: RunContext): Promise<ChangeList | undefined> => {
+  try {
+    return await collectNow(runContext)
+  } catch (error) {
+    runContext.context.log.warn({ run: runContext.run.id, error: String(error) }, 'what an agent left cannot be read')
+    return undefined
+  }
+}
+
 export const collectedWork = async (runContext: RunContext): Promise<ChangeList> => {
   const { collected, run } = runContext
   if (collected !== undefined && collected.tree === run.tree) return collected

@@ -5,7 +5,7 @@
 import { taskName } from '../../domain/task-title.ts'
 import { oversizedText, type Oversized } from '../../domain/change-size.ts'
 import type { Choice } from '../../domain/escalation.ts'
-import { lastLaunch, type Run } from '../../domain/run.ts'
+import type { Launch, Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import type { Queryable } from '../../store/db.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
@@ -28,13 +28,22 @@ export interface Held {
   unfinished?: string
 }
 
+/** The launch that worked last: one that only asks for the wording of a check says nothing about the work. */
+export const lastWorking = ({ launches }: Pick<Run, 'launches'>): Launch | undefined =>
+  launches.findLast(({ ask }) => ask === undefined)
+
+/** How the agent ended whose work waits for a person, if it passes; undefined = it ended properly. */
+export const unfinishedAs = (run: Pick<Run, 'launches'>): string | undefined => {
+  const { leftAs, heldTree } = lastWorking(run) ?? {}
+  return heldTree === undefined ? undefined : leftAs
+}
+
 /** Undefined = nothing holds the work. `required`: the owner's required checks. */
 export const heldWork = (task: Task, run: Run, required: readonly string[]): Held | undefined => {
   const weakened = unapprovedObjections(task, run)
   const large = run.verdict?.oversized
   const missing = missingChecks(run, required)
-  const { leftAs, heldTree } = lastLaunch(run) ?? {}
-  const unfinished = heldTree === undefined ? undefined : leftAs
+  const unfinished = unfinishedAs(run)
   if (weakened.length === 0 && large === undefined && missing.length === 0 && unfinished === undefined) return undefined
   return {
     weakened,

@@ -96,8 +96,9 @@ export const endUnrecovered = async (
 type Instead = (decision: RecoveryDecision) => Promise<PhaseResult | undefined>
 
 /**
- * Chooses the recovery for this evidence and carries it out, or ends the run if none is left and `instead` has nothing to do first. Throws if the repository of an agent that was
- * started is gone: that is why it failed. A run that cannot begin without it is told as a missing directory.
+ * Chooses the recovery for this evidence and carries it out, or ends the run if none is left and `instead` has nothing to do first.
+ * Throws if the repository of an agent that was started is gone: that is why it failed. A run that cannot begin without it is told as a
+ * missing directory.
  */
 export const recover = async (
   runContext: RunContext,

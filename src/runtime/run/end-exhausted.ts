@@ -19,7 +19,7 @@ import { getGoal, moveGoal } from '../../store/goal.ts'
 import { verdictOn } from '../../store/judged-run.ts'
 import { recoveriesOf, type Recovery } from '../../store/recovery.ts'
 import { moveTask } from '../../store/task.ts'
-import { collectNow } from '../agent/collected.ts'
+import { leftWork } from '../agent/collected.ts'
 import { blockerEventText, questionOf, type PersonQuestion } from '../core/question.ts'
 import type { RecordedRecovery, RecoveryDecision } from '../core/recovery-record.ts'
 import { failOpenRecoveries } from '../core/store-record.ts'
@@ -188,12 +188,8 @@ const askPerson = async (
 /** Whether the agent of this run, or of the runs whose work it continued, changed nothing. In doubt it did. */
 const leftNothing = async (runContext: RunContext, { facts }: Diagnosis): Promise<boolean> => {
   const { changed }: AnyFacts = facts
-  if (changed !== undefined) return changed.length === 0
-  try {
-    return (await collectNow(runContext)).changes.length === 0
-  } catch {
-    return false // its workspace is gone or broken, and a snapshot may hold work
-  }
+  const changes = changed ?? (await leftWork(runContext))?.changes
+  return changes?.length === 0
 }
 
 export const endExhausted = async (

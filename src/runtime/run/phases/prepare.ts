@@ -27,6 +27,7 @@ import type { PhaseResult, Phase } from '../phase.ts'
 import { changeModes } from '../../agent/change-modes.ts'
 import { carriedFor, effectiveMatcher, effectiveTexts } from '../../core/effective-paths.ts'
 import { inspectDirectory } from '../../core/folder-access.ts'
+import { unfinishedAs } from '../../core/held-work.ts'
 import { missingProgram } from '../../harness/harness-choice.ts'
 import type { Files } from '../../core/files.ts'
 import { bringBase } from '../remote-run.ts'
@@ -261,6 +262,8 @@ const baseOfWorkToCheck = async (runContext: RunContext, base: string): Promise<
   const { context, goal, run } = runContext
   const before = attemptBefore(await listRuns(context.db, { taskId: run.taskId }), run.number)
   if (before === undefined || !(await waitedForMachine(runContext, before))) return undefined
+  // Nobody could tell any more that its agent did not end properly, so the work would land by itself: the agent is called again.
+  if (unfinishedAs(before) !== undefined) return undefined
   if (goal.repoMode !== 'direct') return base
   const { git } = context.ports
   const snapshot = (await git.listSnapshots(context.shadow, before.id)).at(-1)

@@ -6,7 +6,7 @@ import type { LaunchExit } from '../../../process/shim-protocol.ts'
 import type { ObservedStall } from '../../../recovery/evidence.ts'
 import { recoveriesOf } from '../../../store/recovery.ts'
 import { requireLease } from '../../../store/run.ts'
-import { collectNow } from '../../agent/collected.ts'
+import { leftWork } from '../../agent/collected.ts'
 import { observeFailedLaunch } from '../../agent/denials.ts'
 import { withDeadProxy } from '../../agent/dead-proxy.ts'
 import { resolveLaunchRecoveries } from '../../agent/launch-effect.ts'
@@ -109,8 +109,10 @@ const checkBeforeTheEnd = async (
   const { context, run, task } = runContext
   if (step.kind !== 'exhausted' || step.question !== undefined || step.then === 'pause_goal') return undefined
   if (diagnosis.rung !== 3 || run.loop !== null || needsNoAgent(task) || task.commands.length === 0) return undefined
-  const { tree, changes } = await collectNow(runContext)
-  const wasChecked = run.launches.some(({ heldTree }) => heldTree === tree)
+  if (lastLaunch(run)?.ask !== undefined) return undefined
+  const { tree, changes } = (await leftWork(runContext)) ?? { tree: '', changes: [] }
+  // Without the last launch: after a crash between this and the next phase its own mark is there.
+  const wasChecked = run.launches.slice(0, -1).some(({ heldTree }) => heldTree === tree)
   if (changes.length === 0 || wasChecked) return undefined
   await context.db.transaction((tx) => failOpenRecoveries(tx, task.id, `the run failed with: ${diagnosis.evidence}`))
   return checkWhatIsThere(runContext, { leftAs: diagnosis.evidence, heldTree: tree })

@@ -9,7 +9,6 @@ import {
   preexistingFailures,
   type Verdict,
   type Weakening,
-  lastLaunch,
 } from '../../../domain/run.ts'
 import { isGivenBack } from '../../../domain/task.ts'
 import { remainingFailures, failuresText, unacceptedFailures } from '../../../domain/preexisting-failures.ts'
@@ -46,6 +45,7 @@ import { withRepairFacts } from '../../checks/repair-facts.ts'
 import { refuseMarkers } from '../conflict-markers.ts'
 import { proveAllLeftOut, proveGenerated } from '../prove-generated.ts'
 import { resolveRepairs } from '../repair.ts'
+import { lastWorking } from '../../core/held-work.ts'
 import { isReleased, saveProgress, type RunContext } from '../../core/run-context.ts'
 import { failedCheckMeta } from '../endings.ts'
 import { applySuggestion } from '../suggested-command.ts'
@@ -209,7 +209,7 @@ const passedVerification = async (
   report: JudgedReport,
 ): Promise<PhaseResult> => {
   const { context } = runContext
-  const leftAs = lastLaunch(runContext.run)?.leftAs
+  const leftAs = lastWorking(runContext.run)?.leftAs
   const notes = [
     ...(await openDenials(runContext)).map((denial) => denial.text),
     ...(leftAs === undefined ? [] : [`the agent did not end its turn (${leftAs}); what it left was checked`]),
