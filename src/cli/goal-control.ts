@@ -83,10 +83,7 @@ export const tellCommand = async (
   const task = await client.post<Task>(`/tasks/${id}/tell`, { message, by: userName() })
   if (options.json === true) showChanged(io, task, options)
   else
-    printLine(
-      io,
-      `The agent of ${task.id} "${safe(readableTitle(task.title))}" is interrupted, and continues with your words.`,
-    )
+    printLine(io, `The agent of ${task.id} "${safe(readableTitle(task.title))}" is told: it goes on with your words.`)
   return exitCodes.ok
 }
 

@@ -57,8 +57,8 @@ const taskRules: Record<TaskAction, (facts: TaskActionFacts) => boolean> = {
   approve: (facts) => isOffered(facts, 'approve'),
   reject: (facts) => isOffered(facts, 'reject'),
   'give-back': ({ task }) => task.takenOver !== null && personMay(taskFlow, task.status, 'given_back'),
-  // Whether its agent is still at work is known to the run alone.
-  tell: ({ task }) => task.status === 'running',
+  // Whether its agent is still at work is known to the run alone. A planner is asked once, and reads nothing meanwhile.
+  tell: ({ task }) => task.status === 'running' && task.plan === null,
   // The work of a superseded task is done by the task that continues it.
   retry: ({ task, goal }) =>
     mayWorkStart(goal) &&

@@ -179,7 +179,7 @@ export const toldSinceLaunch = async (db: Queryable, taskId: string): Promise<bo
     db,
     sql`select 1 from event where task_id = ${taskId}
       and ((type = 'task.edited' and (payload->'changes' @> '[{"field":"hint"}]' or payload->'changes' @> '[{"field":"instructions"}]'))
-        or (type = 'task.requeued' and coalesce(payload->>'hint', '') <> ''))
+        or (type = 'task.requeued' and coalesce(payload->>'hint', '') <> '') or type = 'run.message_sent')
       and id > coalesce((select max(id) from event where task_id = ${taskId} and type = 'run.phase' and payload->>'to' = 'launch'), 0) limit 1`,
   )) !== undefined
 

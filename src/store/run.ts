@@ -243,7 +243,7 @@ export const runsOfEngine = async (db: Queryable, engineId: string): Promise<{ r
     )
   ).map(({ expired, ...row }) => ({ run: readRun(row), expired }))
 
-/** Null = the agent was started with it. */
+/** Null = the agent was started with it. Call with the run locked (`lockRun`) and at work. */
 export const setMessage = async (tx: Queryable, { id }: Run, message: Run['message']): Promise<void> => {
   await tx.query(sql`update run set message = ${message === null ? null : json(message)} where id = ${id}`)
 }

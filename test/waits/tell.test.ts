@@ -24,6 +24,7 @@ test('it goes on in its session with what it wrote, and later attempts know the 
   const goal = await scene.goal([{ commands: ['grep blue colour.txt'] }])
   const id = await atWork(goal)
   await expect(scene.post(`/tasks/${id}/tell`, { message: ' ' })).rejects.toThrow(/empty/)
+  await expect(scene.post(`/tasks/${id}/tell`, { message: 'x'.repeat(1001) })).rejects.toThrow(/400 .*message/)
   expect(await scene.post(`/tasks/${id}/tell`, { message: 'Use blue', by: 'ada' })).toMatchObject({ hint: 'Use blue' })
   await scene.until(goal, 'ready')
   expect([scene.show('colour.txt', goal), scene.show('begun.txt', goal)]).toEqual(['blue', 'red'])
@@ -35,7 +36,7 @@ test('it goes on in its session with what it wrote, and later attempts know the 
   expect((await scene.events(goal, 'run.message_read')).map(({ payload }) => payload)).toEqual([
     { text: 'Use blue', resumed: true },
   ])
-  await expect(scene.post(`/tasks/${id}/tell`, { message: 'Use green' })).rejects.toThrow(/409 .*retry .*--hint/)
+  await expect(scene.post(`/tasks/${id}/tell`, { message: 'Use green' })).rejects.toThrow(/409 .*is done/)
 })
 
 test('a message outlives the engine that was to deliver it', async () => {

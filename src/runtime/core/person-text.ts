@@ -19,9 +19,9 @@ const checked = (what: string, text: string, max: number, forbidden: RegExp): st
   return trimmed
 }
 
-/** Null = an empty hint. Several lines are allowed. */
-export const hintText = ({ ports, environment }: Context, text: string): string | null => {
-  const hint = checked('hint', ports.processes.redactText(text, environment), hintLength, /[^\P{Cc}\n\t]/u)
+/** Null = an empty hint. Several lines are allowed. `what`: what a person calls it. */
+export const hintText = ({ ports, environment }: Context, text: string, what = 'hint'): string | null => {
+  const hint = checked(what, ports.processes.redactText(text, environment), hintLength, /[^\P{Cc}\n\t]/u)
   return hint === '' ? null : hint
 }
 

@@ -11,7 +11,7 @@ export const conversationEvents: EventTypes = {
     sentence: (p) => `the agent read the answer: ${payloadText(p, 'answer')}`,
   },
   'run.message_sent': {
-    meaning: 'a person wrote to an agent at work, which is interrupted for it',
+    meaning: 'a person wrote to an agent at work; it is also a hint for later attempts',
     sentence: (p) => `${payloadText(p, 'by')} tells the agent: ${payloadText(p, 'text')}`,
   },
   'run.message_read': {

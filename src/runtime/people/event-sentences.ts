@@ -36,7 +36,6 @@ export const eventTypes: EventTypes = {
   ...loopEvents,
   ...reworkEvents,
   ...conflictEvents,
-  ...conversationEvents,
   ...judgeEvents,
   ...queueEvents,
   ...proposalEvents,
@@ -137,6 +136,7 @@ export const eventTypes: EventTypes = {
     meaning: 'an attempt was stopped without a verdict',
     sentence: (p) => `the attempt was stopped: ${payloadText(p, 'message')}`,
   },
+  ...conversationEvents,
   'run.quiet': {
     meaning: 'an agent prints nothing and uses no processor time for a while; nothing is done yet',
     sentence: (p) => `no output from the agent for ${quietText(p)}`,
