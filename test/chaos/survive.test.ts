@@ -26,7 +26,7 @@ import {
   untilReady,
   type EngineProcess,
 } from './world.ts'
-import { isLongForm } from '../support/form.ts'
+import { isLongForm, shortened } from '../support/form.ts'
 
 let template = ''
 let scene: Scene | undefined
@@ -246,7 +246,7 @@ test.runIf(isLongForm)('a second engine is refused while the first one lives, an
   expect(await finishRound(here, engine, true)).toEqual([])
 })
 
-test.each(isLongForm ? ['goals', 'tasks'] : ['goals'])(
+test.each(shortened(['goals', 'tasks'], 1))(
   'a cancel that a crash cut short is finished by the next engine (%s)',
   async (kind) => {
     const here = await open()

@@ -434,7 +434,7 @@ describe('any other command', () => {
     expect(await exec(['--', 'sh', '-c', 'echo "$OPENAI_API_KEY"'], env)).toMatchObject({ stdout: '[redacted]\n' })
   })
 
-  test.runIf(isLongForm)('leaves nothing running when it ends, nor when it is stopped', async () => {
+  test('leaves nothing running when it ends, nor when it is stopped', async () => {
     const detached = `setsid sh -c 'echo $$ > detached; sleep 600' & while [ ! -s detached ]; do :; done`
     const alive = (): boolean => !isGone(readFileSync(join(work, 'detached'), 'utf8').trim())
     expect(await exec(['--', 'sh', '-c', detached])).toMatchObject({ code: 0 })

@@ -9,7 +9,7 @@ import type { GoalRequest, GoalView } from '../../src/api/contract.ts'
 import { faultAgent } from '../process/bench.ts'
 import { user } from '../workspace/scene.ts'
 import { expectDone, expectOneQuestion, filesAt, fixture, openScene, type Scene } from './scene.ts'
-import { isLongForm } from '../support/form.ts'
+import { isLongForm, shortened } from '../support/form.ts'
 
 const agents = `git-config git-deleted git-replaced clone-refs user-refs user-refs-fetched symlinks-out nested flood
   fake-events-claude fake-events-codex fake-events-plain escapes secret-file odd-names weakens grandchild kills-shim stops-shim config honest`
@@ -32,7 +32,7 @@ const work = (harness: string, task: Partial<GoalRequest['input']['tasks'][numbe
 
 const landed = (goal: GoalView): string => user(scene.root, 'show', `${goal.branch}:src/work.txt`)
 
-test.each(isLongForm ? ['git-config', 'git-deleted', 'git-replaced', 'clone-refs'] : ['git-config', 'git-replaced'])(
+test.each(shortened(['git-config', 'git-replaced', 'git-deleted', 'clone-refs'], 2))(
   'what %s does to the .git of its clone starts nothing and loses no work',
   async (agent) => {
     const goal = await work(agent)
@@ -119,7 +119,7 @@ test.runIf(isLongForm)('200 MB of output and a line of 50 MB end in a bounded lo
   await scene.expectUnharmed()
 })
 
-test.each(isLongForm ? (['claude', 'codex'] as const) : (['claude'] as const))(
+test.each(shortened(['claude', 'codex'] as const, 1))(
   'events of the %s CLI inside tool output and text are text',
   async (driver) => {
     const goal = await work(`fake-events-${driver}`)
@@ -165,7 +165,7 @@ test('a .env that the agent committed is one question and on no branch', async (
   await scene.expectUnharmed()
 })
 
-test.runIf(isLongForm)('odd file names land as they are', async () => {
+test('odd file names land as they are', async () => {
   const goal = await work('odd-names')
   expectDone(goal)
   const odd = filesAt(scene.root, goal.branch).filter((path) => path.startsWith('odd/'))

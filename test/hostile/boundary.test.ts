@@ -33,7 +33,7 @@ test('secrets of the environment are in no file of the engine, and what nobody l
   expect(holders(scene.stateDir, token)).toEqual(['token'])
 })
 
-test.runIf(isLongForm)('names from a goal are never taken for options, commands or trailers', async () => {
+test('names from a goal are never taken for options, commands or trailers', async () => {
   scene = await openScene(['honest'], {
     arrange: ({ root }) => {
       user(root, 'update-ref', 'refs/heads/-f', 'HEAD')

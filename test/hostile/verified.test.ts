@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { GoalRequest, GoalView, Run } from '../../src/api/contract.ts'
 import { user } from '../workspace/scene.ts'
 import { expectOneQuestion, openScene, type Scene } from './scene.ts'
-import { isLongForm } from '../support/form.ts'
+import { shortened } from '../support/form.ts'
 
 let scene: Scene
 beforeAll(async () => {
@@ -52,7 +52,7 @@ const replacing = [
   ['committed-bin', 'node_modules/.bin/npm (1): takes precedence over the programs of the system'],
 ] as const
 
-test.each(isLongForm ? replacing : replacing.slice(0, 2))(
+test.each(shortened(replacing, 2))(
   '%s: what takes the place of a program of the check is told to it once, then to a person',
   async (agent, finding) => {
     const goal = await work(agent, { commands: ['npm test'] })

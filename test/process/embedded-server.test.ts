@@ -175,7 +175,7 @@ describe('a server', () => {
     expect(await query(server, 'show fsync')).toEqual([{ fsync: 'off' }])
   })
 
-  it.runIf(isLongForm)('gives readers no right to write, whatever they ask for', async () => {
+  it('gives readers no right to write, whatever they ask for', async () => {
     const server = serverIn(home())
     await server.start()
     await query(server, 'create schema s; create table s.t (n integer); insert into s.t values (1)')
@@ -289,7 +289,7 @@ describe('the engine of a state folder', () => {
 })
 
 describe('what is in the way', () => {
-  it.runIf(isLongForm)('data of another version are named and left alone', async () => {
+  it('data of another version are named and left alone', async () => {
     const at = home()
     const server = serverIn(at)
     await server.start()

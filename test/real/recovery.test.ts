@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { ScriptInput } from '../../sim/script.ts'
 import { openUser, until, type EndedCommand, type Printed, type User } from './user.ts'
-import { isLongForm } from '../support/form.ts'
+import { isLongForm, shortened } from '../support/form.ts'
 
 type Steps = ScriptInput['conversations'][number]['steps']
 
@@ -153,7 +153,7 @@ describe('Claude writes to a directory outside its workspace', () => {
   )
 })
 
-test.each(isLongForm ? (['claude', 'codex'] as const) : (['claude'] as const))(
+test.each(shortened(['claude', 'codex'] as const, 1))(
   '%s, which its owner left unrestricted, writes there at once',
   async (cli) => {
     const steps = (root: string): Steps => [

@@ -7,7 +7,7 @@ import type { EventView, GoalView, Run } from '../../src/api/contract.ts'
 import { runHere } from '../cli/in-process.ts'
 import { openScene, type FaultAgent, type Scene, type SceneOptions } from '../recovery/scene.ts'
 import { killable } from '../support/killable.ts'
-import { isLongForm } from '../support/form.ts'
+import { isLongForm, shortened } from '../support/form.ts'
 
 const git = (root: string, ...args: string[]): string =>
   execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { cwd: root, encoding: 'utf8' }).trim()
@@ -179,7 +179,7 @@ describe('a goal that was cancelled', () => {
 })
 
 describe('an engine that is killed', () => {
-  it.each(isLongForm ? ['goal-branch-kept', 'goal-branch-removed'] : ['goal-branch-removed'])(
+  it.each(shortened(['goal-branch-removed', 'goal-branch-kept'], 1))(
     'at %s ends it after its restart',
     async (point) => {
       const mark: { armed: boolean } = { armed: true }
