@@ -49,6 +49,7 @@ const names: Record<string, (action: StoredAction) => string> = {
       ? 'installed the dependencies'
       : `copied ${pathsText(files.map((path) => ({ path })))} from your checkout`
   },
+  check_work: () => 'checked what the agent left',
   run_proposed: ({ command }) => `ran the proposed \`${textOf(command)}\``,
   solve_conflict: () => 'had a new task solve the conflict',
   answer_objection: ({ harness }) =>

@@ -23,7 +23,7 @@ const stallRows: Record<NoProgress, Row> = {
 }
 
 const diagnoseStall = ({ kind, text, tree, ...seen }: ObservedStall): Finding => {
-  const { call, changed, started } = seen
+  const { call, changed, started, left, again } = seen
   return {
     ...stallRows[kind],
     label: kind,
@@ -31,7 +31,7 @@ const diagnoseStall = ({ kind, text, tree, ...seen }: ObservedStall): Finding =>
     facts: {
       ...defined({ call }),
       tree,
-      ...defined({ changed, started }),
+      ...defined({ changed, started, left, again }),
     },
   }
 }

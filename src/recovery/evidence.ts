@@ -4,6 +4,7 @@
  */
 
 import type { DirectEvidence } from './diagnosis/direct-evidence.ts'
+import type { AbsentFile } from './probes/absent-files.ts'
 import type { Measurement } from './probes/measurement.ts'
 import type { Install } from '../domain/install.ts'
 import type { MessageTime } from './reset-time.ts'
@@ -81,6 +82,8 @@ export interface ObservedCheck {
   installs?: Install[]
   /** A command of the repository after which the check ran, seen in the clone of the checks. `install`: what that command needed itself. */
   build?: { command: string; install?: Install }
+  /** What the agent wrote where git ignores it, so that it is no part of the work, and the output says is missing. */
+  unkept?: readonly AbsentFile[]
   /** How an install for it ended that the work's own manifest and lockfile make impossible. */
   refusedInstall?: string
   /** What the probes measured right after the failure. */
@@ -118,13 +121,16 @@ export interface ObservedStall {
   tree: string
   /** Paths that differ from the base commit; absent = unknown. */
   changed?: string[]
+  /** See `LeftFacts` and `StallFacts`. */
+  left?: string
+  again?: true
 }
 
 export type Evidence =
   /**
    * `next`: a harness that the task could continue with, whose account is not at a limit. `renewedLogin`: the file of the login,
    * if it was renewed after the launch began. `opened`: a session was open before the failure. `refused`: what was refused,
-   * according to the failure itself. `proxy`: a proxy of the CLI's environment that does not answer.
+   * according to the failure itself. `proxy`: a proxy of the CLI's environment that does not answer. `left`: see `LeftFacts`.
    */
   | {
       kind: 'launch'
@@ -136,6 +142,7 @@ export type Evidence =
       opened?: true
       refused?: ObservedDenial[]
       proxy?: string
+      left?: string
     }
   | {
       kind: 'denial'

@@ -402,7 +402,7 @@ describe('an agent that hangs', () => {
     expect(nextStep(stalled('tree'), history, policy, task)).toMatchObject({
       kind: 'exhausted',
       then: 'escalate',
-      reason: 'stall-restart was tried 5 times',
+      reason: expect.stringContaining('stall-restart was tried 5 times'),
     })
   })
 
@@ -651,6 +651,51 @@ it.each([
       expect(stepFor(other)).not.toMatchObject({ action: { type: 'wait' } })
   },
 )
+
+describe('what an agent left that fails each time', () => {
+  const failed = (left?: string) =>
+    diagnose({
+      ...{ kind: 'launch', harness: 'command', denials: [] },
+      failure: { source: 'exit', type: 'unknown', text: 'gave up' },
+      ...(left === undefined ? {} : { left }),
+    })
+  const restarts = (): PastRecovery[] => {
+    const history: PastRecovery[] = []
+    for (const _ of ['restart', 'wait'])
+      history.push(past(recover(nextStep(failed('a'), history, policy, task)), 'failed', 'unknown'))
+    return history
+  }
+
+  it('is checked when every restart was tried, each version of it once, and held for a person', () => {
+    const history = restarts()
+    const check = recover(nextStep(failed('a'), history, policy, task))
+    expect(check).toMatchObject({
+      playbook: { id: 'last-check', counted: false },
+      action: { type: 'check_work', tree: 'a', held: true },
+      postCondition: { type: 'remaining_checks_pass' },
+    })
+    const after = [...history, past(check, 'failed', 'unknown')]
+    expect(nextStep(failed('a'), after, policy, task).kind).toBe('exhausted')
+    expect(nextStep(failed('b'), after, policy, task)).toMatchObject({ action: { tree: 'b' } })
+  })
+
+  it('is not checked where it left nothing, or where its owner wants no such check', () => {
+    const history = restarts()
+    expect(nextStep(failed(), history, policy, task).kind).toBe('exhausted')
+    expect(nextStep(failed('a'), history, { ...policy, disabled: ['last-check'] }, task).kind).toBe('exhausted')
+  })
+
+  it('is checked at its second death on the same files, and lands', () => {
+    const died = (again?: true) => {
+      const stall = { kind: 'agent_died' as const, text: 'SIGSEGV', tree: 'a', changed: ['a.txt'], left: 'a' }
+      return diagnose({ kind: 'stall', stall: { ...stall, ...(again && { again }) } })
+    }
+    const first = recover(nextStep(died(), [], policy, task))
+    expect(first.playbook.id).toBe('death-restart')
+    const second = recover(nextStep(died(true), [past(first, 'failed', 'agent_died')], policy, task))
+    expect(second.action).toEqual({ type: 'check_work', name: 'CHECK_LEFT_WORK', tree: 'a' })
+  })
+})
 
 it('calls that brought nothing new end with every action that would make another one, also after a wait', () => {
   const unknown = diagnose({

@@ -97,6 +97,10 @@ const attemptsOf = (
 const callsAgent = (action: Action): boolean =>
   action.type === 'relaunch' ? action.ask === undefined : action.type === 'wait' && action.forChecks !== true
 
+/** Whether the checks run again later, because the machine is at fault. */
+export const isMachineWait = (step: LadderStep): boolean =>
+  step.kind === 'recover' && step.action.type === 'wait' && step.action.forChecks === true
+
 /** The recovery to apply to this diagnosis, given everything that was tried in the present count (oldest first). */
 export const nextStep = (
   diagnosis: Diagnosis,

@@ -67,6 +67,11 @@ export type Action =
   | { type: 'allow_paths'; name: 'ALLOW_PATHS'; allowed: AllowedPath[] }
   /** A model decides about these paths in a read-only session: allow, discard or deny. */
   | { type: 'ask_paths'; name: 'ASK_ABOUT_PATHS'; paths: string[]; attempt: number }
+  /**
+   * The checks decide about what an agent left that did not end its turn. `held`: it reported a failure, which is believed, so what
+   * passes waits for a person.
+   */
+  | { type: 'check_work'; name: 'CHECK_LEFT_WORK'; tree: string; held?: true }
   /** Runs a command that the agent proposed and that the owner or a person approved, then the checks. */
   | ({ type: 'run_proposed'; name: 'RUN_PROPOSED_COMMAND' } & RunProposed)
   /** A new task solves the conflict in a workspace of its own. */
@@ -111,6 +116,7 @@ export const scopeOf = {
   exclude_paths: 'run',
   allow_paths: 'run',
   ask_paths: 'run',
+  check_work: 'run',
   run_proposed: 'run',
   wait: 'task',
   switch_harness: 'task',
@@ -277,6 +283,8 @@ export const actionKeyOf = (action: Action): string => {
       return `allow:${digestOf(action.allowed.map(({ path }) => path).join('\n'))}`
     case 'ask_paths':
       return `ask about:${digestOf(action.paths.join('\n'))}`
+    case 'check_work':
+      return `check:${action.tree}`
     case 'switch_harness':
       return `harness:${action.harness}`
     case 'run_proposed':

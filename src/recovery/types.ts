@@ -62,7 +62,12 @@ export interface LoginFacts {
   renewedLogin?: string
 }
 
-export interface StallFacts {
+export interface LeftFacts {
+  /** Git tree of what the agent left, if that is a change and there are checks for it; empty = unknown. */
+  left?: string
+}
+
+export interface StallFacts extends LeftFacts {
   /** Git tree of the workspace when the agent was stopped; empty = unknown. */
   tree: string
   /** Paths that differ from the base commit; absent = unknown. */
@@ -71,6 +76,8 @@ export interface StallFacts {
   call?: string
   /** Programs that it had started before it opened a session, such as servers of tools. */
   started?: readonly string[]
+  /** A restart for the same reason left these very files before, and the process did not report a failure itself. */
+  again?: true
 }
 
 /** What an agent is told about a failed check, and what is compared later to see whether that helped. */
@@ -156,10 +163,8 @@ interface Of<L extends string, Facts> {
 
 /** Every label with its facts. A new label joins the line with the same facts, or gets its own line. */
 type Found =
-  | Of<
-      'GIT_TRUST_ERROR' | 'GIT_CHECK_ERROR' | 'DANGEROUS_COMMAND' | 'launch_refused' | 'session_lost' | 'unknown',
-      NoFacts
-    >
+  | Of<'GIT_TRUST_ERROR' | 'GIT_CHECK_ERROR' | 'DANGEROUS_COMMAND' | 'launch_refused', NoFacts>
+  | Of<'session_lost' | 'unknown', LeftFacts>
   | Of<'SANDBOX_ERROR' | 'DIR_SCOPE_ERROR', ScopeFacts>
   | Of<'TOOL_DENIED', ToolFacts>
   | Of<'FS_PERM_ERROR', FolderFacts>

@@ -156,6 +156,8 @@ const provenElsewhere = [
   'owner-bits',
   // feedback.test.ts: the rounds that follow feedback, and those after an unknown error.
   ...['fresh-feedback', 'feedback-elsewhere', 'unknown-restart', 'unknown-requeue'],
+  // fault-agents.test.ts sees both help, and fail.
+  ...['death-check', 'last-check'],
   // red-before.test.ts, workspaces.test.ts and landing.test.ts.
   ...['red-before', 'setup-retry', 'newer-base-run'],
   // proposal.test.ts sees each help, and a command without effect fail.
@@ -170,8 +172,9 @@ const provenElsewhere = [
 
 /** The post-condition stays that of the true action: what must be seen does not depend on what was done. */
 const effectless = (row: Case): Playbook[] => {
-  // What a drop does not bring, the agent would be asked for, and what is not mended is told again: each row is about one playbook.
-  const next = ['command-fix', 'fresh-feedback']
+  // What a drop does not bring, the agent would be asked for, what is not mended is told again, and what is left is checked: each row is
+  // about one playbook.
+  const next = ['command-fix', 'fresh-feedback', 'death-check', 'last-check']
   return playbooks
     .filter(({ id }) => !next.includes(id))
     .map((playbook) => {

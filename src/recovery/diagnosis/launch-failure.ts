@@ -181,7 +181,7 @@ const folderFacts = ({ directory, unusable }: ObservedDenial): FolderFacts => ({
 const foremost = (refused: readonly ObservedDenial[]): ObservedDenial | undefined =>
   refused.find(isCorrectable) ?? refused[0]
 
-const ruled = ({ rule, matched }: Match, { refused = [] }: Launch): Finding => {
+const ruled = ({ rule, matched }: Match, { refused = [], left }: Launch): Finding => {
   const { label, ...row } = rule.meaning
   const chosen = foremost(refused)
   switch (label) {
@@ -194,8 +194,9 @@ const ruled = ({ rule, matched }: Match, { refused = [] }: Launch): Finding => {
     case 'GIT_CHECK_ERROR':
       return { ...row, label, evidence: firstLine(matched), facts: {} }
     case 'launch_refused':
-    case 'session_lost':
       return { ...row, label, evidence: matched, facts: {} }
+    case 'session_lost':
+      return { ...row, label, evidence: matched, facts: defined({ left }) }
   }
 }
 
@@ -218,20 +219,23 @@ const limited = ({ rule, evidence, reset }: ProviderLimit, { next, renewedLogin 
   }
 }
 
-const unknownFailure = (evidence: string): Finding => ({ ...unexplained, label: 'unknown', evidence, facts: {} })
+const unknownFailure = (evidence: string, left?: string): Finding => ({
+  ...unexplained,
+  ...{ label: 'unknown', evidence, facts: defined({ left }) },
+})
 
 /** Whether a rule explains the failure, however the process ended. */
 export const isExplained = (launch: Pick<Launch, 'harness' | 'failure' | 'opened'>): boolean =>
   limitOf(launch.failure) !== undefined || matchOf(launch) !== undefined
 
 export const diagnoseLaunch = (launch: Launch): Finding => {
-  const { harness, failure, denials } = launch
+  const { harness, failure, denials, left } = launch
   const limit = limitOf(failure)
   if (limit !== undefined) return limited(limit, launch)
   const found = matchOf(launch)
   if (found !== undefined) return ruled(found, launch)
   // A denial explains an error at the end of the turn. Without a denial the cause is unknown.
-  return denials.length > 0 ? diagnoseDenials(harness, denials) : unknownFailure(failure.text)
+  return denials.length > 0 ? diagnoseDenials(harness, denials) : unknownFailure(failure.text, left)
 }
 
 /** Whether the denial can be corrected without a person. A refused tool is never corrected by adding a directory. */

@@ -5,6 +5,7 @@
 import type { NoProgress } from '../stall.ts'
 import type { DiagnosisOf } from '../types.ts'
 import { transientDelayMs } from './provider.ts'
+import { defined } from '../../domain/defined.ts'
 import { playbook, type Action, type Playbook, type PlaybookFor } from '../playbook.ts'
 
 const namedPaths = 8
@@ -106,6 +107,48 @@ const deathRestart = playbook({
   budget: 2,
 })
 
+const checksLeft = {
+  rung: 3,
+  scope: 'run',
+  example: { tree: '<tree>', left: '<tree>' },
+  postCondition: () => ({ type: 'remaining_checks_pass' }),
+  // It costs no call of an agent.
+  counted: false,
+} satisfies Partial<PlaybookFor<NoProgress>>
+
+const checkOf = (tree: string, held?: true): Action => ({
+  ...{ type: 'check_work', name: 'CHECK_LEFT_WORK', tree },
+  ...defined({ held }),
+})
+
+/** Another restart would change nothing, and how a process was ended says nothing about the work: it can die after the last file. */
+const deathCheck = playbook({
+  ...checksLeft,
+  id: 'death-check',
+  title: 'Check what an agent left that was killed once more on the same files',
+  labels: ['agent_died'],
+  neededEvidence:
+    'the same as for `death-restart`, the files are as they were at the death before, and the task has a check',
+  example: { tree: '<tree>', left: '<tree>', again: true },
+  plan: ({ facts: { left, again } }) => (left === undefined || again === undefined ? undefined : checkOf(left)),
+  budget: 3,
+})
+
+/** Instead of a question alone: the work may be complete. What fails its checks goes back to the agent with their output. */
+const lastCheck = playbook({
+  ...checksLeft,
+  id: 'last-check',
+  title: 'Check what an agent left that fails each time, before a person is asked',
+  labels: [
+    ...['unknown', 'session_lost', 'agent_died', 'doom_loop'],
+    ...['silence', 'stuck_after_tool_result', 'hanging_tool', 'waiting_for_person'],
+  ] as const,
+  neededEvidence:
+    'every restart for this failure was tried, the agent left a change that was not checked yet, and the task has a check',
+  plan: ({ facts: { left } }) => (left === undefined ? undefined : checkOf(left, true)),
+  budget: 3,
+})
+
 /** The agent ended its turn without a change. That the task needed no change has been ruled out before. */
 const noChangeRestart = playbook({
   id: 'no-change-restart',
@@ -194,6 +237,9 @@ export const progressPlaybooks: readonly Playbook[] = [
   unknownRequeue,
   stallRestart,
   doomLoopRestart,
+  deathCheck,
   deathRestart,
   noChangeRestart,
+  // After all that calls the agent once more.
+  lastCheck,
 ]

@@ -31,6 +31,7 @@ export interface FailedLaunch {
   /** See `Evidence`. */
   next?: string | undefined
   renewedLogin?: string | undefined
+  left?: string | undefined
 }
 
 /** Whether a session was open before the launch ended. */
@@ -45,12 +46,13 @@ export const failureEvidence = ({
   observeRefusal,
   next,
   renewedLogin,
+  left,
   ...said
 }: FailedLaunch): Evidence => {
   const failure = { ...error, messageTime: { at: said.endedAt, timeZone: timeZoneOf(said.environment) } }
   const failed = { harness, failure, ...openedIn(reading) }
   return {
     ...{ kind: 'launch', ...failed, denials, refused: observeRefusal(refusalIn(failed)) },
-    ...defined({ next, renewedLogin }),
+    ...defined({ next, renewedLogin, left }),
   }
 }

@@ -87,10 +87,20 @@ export const resolveOpenOf = (
   observe: (condition: PostCondition, recovery: Recovery) => PostConditionOutcome,
 ): Promise<void> => resolveOpen(openOf(tx, taskId), observe)
 
-/** For an attempt that ends while the task continues: recoveries that the merge will prove stay open. */
-export const failAttemptRecoveries = (tx: Queryable, taskId: string, detail: string): Promise<void> =>
-  resolveOpenOf(tx, taskId, (condition) =>
-    condition.type === 'work_merges' ? undefined : { satisfied: false, detail },
+/**
+ * For an attempt that ends while the task continues: recoveries that the merge will prove stay open. `unchecked`: the checks did not run,
+ * so that a look at what an agent left has shown nothing yet.
+ */
+export const failAttemptRecoveries = (
+  tx: Queryable,
+  taskId: string,
+  detail: string,
+  { unchecked = false } = {},
+): Promise<void> =>
+  resolveOpenOf(tx, taskId, (condition, { action }) =>
+    condition.type === 'work_merges' || (unchecked && action.type === 'check_work')
+      ? undefined
+      : { satisfied: false, detail },
   )
 
 /** For a task that ends or goes to a person: every open recovery failed, because nothing can prove it any more. */

@@ -17,6 +17,7 @@ import {
 } from '../core/recovery-record.ts'
 import type { RunContext } from '../core/run-context.ts'
 import { chooseStoredRecovery } from '../core/store-record.ts'
+import { checkLeft } from './check-left.ts'
 import { endExhausted } from './end-exhausted.ts'
 import { endSwitched, endWaiting, errorMetaOf } from './endings.ts'
 import type { PhaseResult } from './phase.ts'
@@ -31,6 +32,7 @@ const runActions: ActionHandlers<RunContext, PhaseResult, ActionIn<'run'>> = {
   chmod: recordModeChange,
   ...repairs,
   ...pathActions,
+  check_work: checkLeft,
   run_proposed: intendProposed,
 }
 
@@ -93,20 +95,11 @@ export const endUnrecovered = async (
   return 'ended'
 }
 
-type Instead = (decision: RecoveryDecision) => Promise<PhaseResult | undefined>
-
 /**
- * Chooses the recovery for this evidence and carries it out, or ends the run if none is left and `instead` has nothing to do first.
- * Throws if the repository of an agent that was started is gone: that is why it failed. A run that cannot begin without it is told as a
- * missing directory.
+ * Chooses the recovery for this evidence and carries it out, or ends the run if none is left. Throws if the repository of an agent that
+ * was started is gone: that is why it failed. A run that cannot begin without it is told as a missing directory.
  */
-export const recover = async (
-  runContext: RunContext,
-  evidence: Evidence,
-  { instead, ...extra }: Extra & { instead?: Instead } = {},
-): Promise<PhaseResult> => {
+export const recover = async (runContext: RunContext, evidence: Evidence, extra?: Extra): Promise<PhaseResult> => {
   if (runContext.run.phase !== 'prepare') await requireRepository(runContext.context)
-  const decision = await chooseStoredRecovery(runContext.context, runContext.run, evidence)
-  const first = decision.step.kind === 'exhausted' ? await instead?.(decision) : undefined
-  return first ?? carryOutOr(runContext, decision, extra)
+  return carryOutOr(runContext, await chooseStoredRecovery(runContext.context, runContext.run, evidence), extra)
 }

@@ -138,7 +138,8 @@ export const endWaiting = async (runContext: RunContext, decision: ChosenRecover
   const { context } = runContext
   const parks = action.name === 'WAIT_FOR_QUOTA'
   await context.db.transaction(async (tx) => {
-    await failAttemptRecoveries(tx, runContext.task.id, `the run failed again: ${decision.diagnosis.evidence}`)
+    const why = `the run failed again: ${decision.diagnosis.evidence}`
+    await failAttemptRecoveries(tx, runContext.task.id, why, { unchecked: action.forChecks === true })
     await recordIntent(context, tx, runContext.run, decision)
     await closeRun(tx, runContext, 'failed', errorMetaOf(decision.diagnosis))
     const now = await storeNow(tx)

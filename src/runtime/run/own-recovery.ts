@@ -89,7 +89,7 @@ export const followOwn = async (
   if (ran !== undefined || !isOwnStep(step)) return ran
   await context.db.transaction(async (tx) => {
     await requireLease(tx, run)
-    await resolveRemaining(tx, runContext, false, `${failed.command} failed as well`)
+    await resolveRemaining(tx, runContext, { holds: false, detail: `${failed.command} failed as well` })
   })
   return step.kind === 'recover'
     ? carryOut(runContext, { diagnosis, step })

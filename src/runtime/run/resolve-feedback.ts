@@ -46,10 +46,19 @@ export const resolveFeedback = (tx: Queryable, { task }: RunContext, seen: Obser
     condition.type === 'fewer_failures' ? effectOf(condition, seen) : undefined,
   )
 
-/** Resolves the recoveries whose post-condition is that the remaining checks pass. */
-export const resolveRemaining = (tx: Queryable, { task }: RunContext, holds: boolean, detail: string): Promise<void> =>
-  resolveOpenOf(tx, task.id, ({ type }) =>
-    type === 'remaining_checks_pass' ? { satisfied: holds, detail } : undefined,
+/**
+ * Resolves the recoveries whose post-condition is that the remaining checks pass. `unchecked`: the machine is at fault, which says nothing
+ * about the work that an agent left.
+ */
+export const resolveRemaining = (
+  tx: Queryable,
+  { task }: RunContext,
+  { holds, detail, unchecked = false }: { holds: boolean; detail: string; unchecked?: boolean },
+): Promise<void> =>
+  resolveOpenOf(tx, task.id, ({ type }, { action }) =>
+    type !== 'remaining_checks_pass' || (unchecked && action.type === 'check_work')
+      ? undefined
+      : { satisfied: holds, detail },
   )
 
 /** `removed`: failing tests that the work removed. */

@@ -1,9 +1,11 @@
 /** Phase `supervise`: waits for the agent to end, and chooses the recovery if it ended badly. */
+import { defined } from '../../../domain/defined.ts'
 import { overrunText } from '../../../domain/budget.ts'
 import { lastLaunch, spendWithLaunch, type Launch } from '../../../domain/run.ts'
 import { needsNoAgent } from '../../../domain/task.ts'
 import type { LaunchExit } from '../../../process/shim-protocol.ts'
 import type { ObservedStall } from '../../../recovery/evidence.ts'
+import { limitOf } from '../../../recovery/limit.ts'
 import { recoveriesOf } from '../../../store/recovery.ts'
 import { requireLease } from '../../../store/run.ts'
 import { leftWork } from '../../agent/collected.ts'
@@ -15,13 +17,12 @@ import { withLastLaunch } from '../../agent/start-launch.ts'
 import { observedStall } from '../../agent/stalled.ts'
 import { keepSnapshot } from '../../agent/stop-agent.ts'
 import { superviseLaunch, type LaunchResult } from '../../agent/follow-launch.ts'
-import type { RecoveryDecision } from '../../core/recovery-record.ts'
 import { saveProgress, type RunContext } from '../../core/run-context.ts'
-import { failOpenRecoveries } from '../../core/store-record.ts'
 import { loginRenewedSince, nextHarness } from '../../harness/accounts.ts'
 import { reportCheckoutChanges } from '../../landing/checkout-guard.ts'
 import { endTurn } from '../agent-question.ts'
 import { recover } from '../carry-out.ts'
+import { isLeft } from '../check-left.ts'
 import { endCancelled } from '../endings.ts'
 import { endInterrupted } from '../interruptions.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
@@ -75,60 +76,32 @@ const isSignal = (code: number): boolean => code > 128 && code <= 128 + 64
 /** A program that reports its own failure is believed: what it left may be half of the work, and pass the checks all the same. */
 const reportsFailure = ({ code }: LaunchExit): boolean => code !== null && code !== 0 && !isSignal(code)
 
-/**
- * Whether its process was killed once more on the same files. Another restart would change nothing, and how a program was ended says
- * nothing about the work: an agent can die at its exit each time, after the last file.
- */
-const leftAgain = async (
-  { context, run, task }: RunContext,
-  { kind, tree, changed = [] }: ObservedStall,
-): Promise<boolean> => {
-  if (kind !== 'agent_died' || run.loop !== null || changed.length === 0 || task.commands.length === 0) return false
+/** Whether an earlier restart left these very files, so that another one would change nothing. */
+const leftAgain = async ({ context, task }: RunContext, { tree }: ObservedStall): Promise<boolean> => {
   const past = await recoveriesOf(context.db, task.id)
   return past.some(({ action }) => (action as { restart?: { tree: string } }).restart?.tree === tree)
 }
 
-const checkWhatIsThere = async (
-  runContext: RunContext,
-  left: Required<Pick<Launch, 'leftAs'>> & Pick<Launch, 'heldTree'>,
-): Promise<PhaseResult> => {
-  const last = lastLaunch(runContext.run) as Launch
-  await saveProgress(runContext, { launches: withLastLaunch(runContext.run.launches, { ...last, ...left }) })
-  // As after a proper end: a question that it asked before goes first.
-  return endTurn(runContext)
-}
-
-/**
- * Before an agent that fails each time costs another attempt or a question, its work is checked once: it may be complete. What passes waits
- * for a person, because a program that reports a failure is believed; what fails goes back with the output of the check.
- */
-const checkBeforeTheEnd = async (
-  runContext: RunContext,
-  { diagnosis, step }: RecoveryDecision,
-): Promise<PhaseResult | undefined> => {
-  const { context, run, task } = runContext
-  if (step.kind !== 'exhausted' || step.question !== undefined || step.then === 'pause_goal') return undefined
-  if (diagnosis.rung !== 3 || run.loop !== null || needsNoAgent(task) || task.commands.length === 0) return undefined
+/** What the ladder may have checked (`LeftFacts`); a turn that was only asked for a wording says nothing about the work. */
+const uncheckedWork = async (runContext: RunContext): Promise<string | undefined> => {
+  const { run, task } = runContext
+  if (run.loop !== null || needsNoAgent(task) || task.commands.length === 0) return undefined
   if (lastLaunch(run)?.ask !== undefined) return undefined
-  const { tree, changes } = (await leftWork(runContext)) ?? { tree: '', changes: [] }
-  // Without the last launch: after a crash between this and the next phase its own mark is there.
-  const wasChecked = run.launches.slice(0, -1).some(({ heldTree }) => heldTree === tree)
-  if (changes.length === 0 || wasChecked) return undefined
-  await context.db.transaction((tx) => failOpenRecoveries(tx, task.id, `the run failed with: ${diagnosis.evidence}`))
-  return checkWhatIsThere(runContext, { leftAs: diagnosis.evidence, heldTree: tree })
+  const left = await leftWork(runContext)
+  return left === undefined || left.changes.length === 0 ? undefined : left.tree
 }
 
 const recoverTurn = async (runContext: RunContext, { reading, settled, exit }: Ended): Promise<PhaseResult> => {
   const { context, driver, run, task } = runContext
   const stall = await observedStall(runContext, { reading, settled }, exit.cause)
   await resolveLaunchRecoveries(runContext, { reading, settled }, stall)
-  if (settled.ok) return endTurn(runContext)
+  if (settled.ok || isLeft(runContext)) return endTurn(runContext)
   const { denials, observeRefusal } = await observeFailedLaunch(runContext, reading.denials)
-  const stalled = stallEvidence(stall, denials)
-  if (stall !== undefined && stalled !== undefined && !reportsFailure(exit) && (await leftAgain(runContext, stall)))
-    return checkWhatIsThere(runContext, { leftAs: stall.text })
+  const isLimit = stall === undefined && limitOf(settled.error) !== undefined
+  const left = isLimit ? undefined : await uncheckedWork(runContext)
+  const again = stall !== undefined && !reportsFailure(exit) && (await leftAgain(runContext, stall))
   const evidence =
-    stalled ??
+    stallEvidence(stall && { ...stall, ...defined({ left, again: again || undefined }) }, denials) ??
     failureEvidence({
       harness: driver.name,
       error: settled.error,
@@ -137,10 +110,11 @@ const recoverTurn = async (runContext: RunContext, { reading, settled, exit }: E
       environment: context.environment,
       next: await nextHarness(context, task, run),
       renewedLogin: loginRenewedSince(context, run.harness, lastLaunch(run)),
+      left,
     })
-  return recover(runContext, await withDeadProxy(evidence, context.environment, context.machine?.reach), {
-    instead: (decision) => checkBeforeTheEnd(runContext, decision),
-  })
+  const result = await recover(runContext, await withDeadProxy(evidence, context.environment, context.machine?.reach))
+  // As after a proper end: a question that it asked before goes first.
+  return isLeft(runContext) ? endTurn(runContext) : result
 }
 
 export const supervise: Phase = async (runContext) => {

@@ -14,6 +14,7 @@ import { isGivenBack } from '../../../domain/task.ts'
 import { remainingFailures, failuresText, unacceptedFailures } from '../../../domain/preexisting-failures.ts'
 import type { Evidence } from '../../../recovery/evidence.ts'
 import { isDocumentation } from '../../../recovery/documentation.ts'
+import { isMachineWait } from '../../../recovery/ladder.ts'
 import { proofText } from '../../../domain/proof.ts'
 import { decides, objectionsTo, provenOutcome } from '../../../recovery/proof/what-holds.ts'
 import { scopeOf } from '../../../recovery/playbook.ts'
@@ -105,7 +106,8 @@ const failedVerification = async (
     return testedIteration(runContext, { tree: runContext.run.tree ?? '', results: report.results, verdict, failed })
   await runContext.context.db.transaction(async (tx) => {
     await requireLease(tx, runContext.run)
-    await resolveRemaining(tx, runContext, false, `${failed.command} failed as well`)
+    const detail = `${failed.command} failed as well`
+    await resolveRemaining(tx, runContext, { holds: false, detail, unchecked: isMachineWait(step) })
   })
   const denials = await readDenials(runContext)
   if (denials.length === 0) return recover(runContext, evidence, failedCheckMeta(report))
@@ -232,7 +234,7 @@ const passedVerification = async (
     await resolveFeedback(tx, runContext, report)
     const nothing = outcome === 'nothing to verify'
     const detail = nothing ? 'nothing is left to verify' : `${passed} remaining check(s) ran and passed`
-    await resolveRemaining(tx, runContext, nothing || passed > 0, detail)
+    await resolveRemaining(tx, runContext, { holds: nothing || passed > 0, detail })
     await recordWeakened(tx, runContext, verdict)
     const whole = { ...verdict, outcome, checks: report.results, notes, tree: found.tree }
     await saveProgress(runContext, { phase: 'policy', verdict: whole }, tx)
