@@ -484,6 +484,23 @@ describe('a failed check', () => {
     })
   })
 
+  it.each([
+    ['that fails without the work as well', { baseline: { ...before('unknown'), isSame: true } }, false, true],
+    [
+      'that misses a build with and without the work',
+      { baseline: { ...before('unknown'), isSame: true } },
+      true,
+      false,
+    ],
+    ['that misses a build since the work', { baseline: { state: 'passes', detail: 'it passes there' } }, true, true],
+  ] as const)('%s, while the agent wrote the file where git ignores it', (_name, base, isBuilt, isTold) => {
+    const unkept = [{ path: 'made.js', isFolder: false, asks: isBuilt }]
+    const { facts } = diagnose(
+      check({ stderr: 'made.js: missing', source: 'inferred', changed: ['a.js'], unkept, ...base }),
+    )
+    expect((facts as AnyFacts).feedback?.text.includes('made.js, but git ignores it') ?? false).toBe(isTold)
+  })
+
   it('carries the command and how many checks remain', () => {
     expect(diagnose(check({ script: missing, remaining: 2 })).facts).toMatchObject({
       command: 'npm test',

@@ -2,6 +2,7 @@
  * The feedback for an agent whose work fails a check: the command, the names of what fails, the lines with the cause and what
  * passed. Bounded in length, because a tool may print anything. Pure.
  */
+import { unkeptIn } from './diagnosis/alike-on-base.ts'
 import { linesIn } from './failing-set.ts'
 import { normalised } from './signature.ts'
 import type { ObservedCheck } from './evidence.ts'
@@ -74,6 +75,15 @@ const namesOf = ({ failing }: ObservedCheck): string[] =>
       ]
     : []
 
+const unkeptLines = (check: ObservedCheck): string[] => {
+  const unkept = unkeptIn(check)
+  if (unkept.length === 0) return []
+  const paths = listed(unkept, 400, (count) => `and ${count} more`)
+  return [
+    `You wrote ${paths.join(', ')}, but git ignores it, so it is not part of your work, and the check runs without it. Keep what the check needs where git does not ignore it, or exempt it in .gitignore.`,
+  ]
+}
+
 const textOf = (check: ObservedCheck, evidence: string): string => {
   const printed = excerpt(causeLines([check.stdout, check.stderr].filter((text) => text !== '').join('\n')))
   const passed = check.passed ?? []
@@ -81,6 +91,7 @@ const textOf = (check: ObservedCheck, evidence: string): string => {
     'Your work was checked, and this command fails:',
     `  ${check.command.slice(0, 500)} (${endOf(check)})`,
     ...namesOf(check),
+    ...unkeptLines(check),
     ...(printed.length === 0 ? [`Cause: ${evidence.slice(0, 500)}`] : ['What it printed:', ...printed]),
     passed.length === 0 ? '' : `Passed: ${listed(passed, 400, (count) => `and ${count} more`).join(', ')}`,
   ]

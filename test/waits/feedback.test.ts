@@ -15,7 +15,9 @@ const suite = (...tests: string[]): string =>
 const green = "const { test } = require('node:test')\ntest('green', () => {})"
 const letters = ['a', 'b', 'c', 'd', 'e']
 const files = {
+  '.gitignore': 'hidden/\n',
   'ok.js': 'process.exit(0)',
+  'uses.js': 'process.exit(0)',
   'sum.js': "module.exports = 'right'",
   'sum.test.js': suite(asserting('adds two numbers', 'sum.js', 'right'), "test('is loaded', () => {})"),
   ...Object.fromEntries(letters.map((letter) => [`${letter}.js`, "module.exports = 'right'"])),
@@ -54,6 +56,13 @@ const cases: Record<
     driver: 'command',
     program: `put('note.md', 'n'); if (round === 2) { console.error('Error: 529 Overloaded'); process.exit(1) }
 write('sum.js', prompt.includes('adds two numbers') ? 'right' : 'wrong')`,
+  },
+  // The rules of the repository ignore the folder that it chose.
+  ignored: {
+    driver: 'command',
+    program: `const folder = prompt.includes('git ignores it') ? 'seen' : 'hidden'
+write(folder + '/made.js', 'right'); put('uses.js', "require('./" + folder + "/made.js')")`,
+    commands: ['node uses.js'],
   },
   deaf: { driver: 'command', program: `write('sum.js', 'wrong')` },
   // One mended a round: five rounds, each of them progress.
@@ -166,6 +175,13 @@ describe('a check that fails by the work', () => {
     expect(third).not.toContain('take another approach')
   })
 
+  test('where the agent wrote what is missing, but git ignores it, it is told so', async () => {
+    expect(await ended('ignored')).toBe('ready')
+    expect(await tried('ignored')).toEqual([['check-feedback', 'success']])
+    expect(promptsOf('ignored')[1]).toContain('You wrote hidden')
+    expect(scene.show('seen/made.js', goalOf('ignored'))).toContain('right')
+  })
+
   test('the same failure twice is told to a new session, and then to a person', async () => {
     expect(await ended('deaf')).toBe('awaiting_human')
     expect(await tried('deaf')).toEqual([
@@ -231,6 +247,8 @@ describe('an error that no rule knows', () => {
     expect(await tried('unknown-always')).toEqual([
       ['unknown-restart', 'failed'],
       ['unknown-requeue', 'failed'],
+      // It passes its checks, and a person decides.
+      ['last-check', 'success'],
     ])
     expect(await questionsOf('unknown-always')).toHaveLength(1)
     expect(new Set(promptsOf('unknown-always')).size).toBe(3)

@@ -6,6 +6,18 @@ import type { Label } from './labels.ts'
 /** Whether the command fails in the same way on the base commit, so the work is not the cause. */
 export const failsAlikeOnBase = ({ baseline }: ObservedCheck, label: string): boolean => baseline?.label === label
 
+/** A base commit on which the check could not be run says nothing. */
+export const failsOnBaseToo = ({ baseline }: ObservedCheck): boolean =>
+  baseline !== undefined &&
+  (baseline.state === 'fails' || baseline.state === 'no tests' || baseline.label !== undefined)
+
+/**
+ * What the agent wrote and git ignores, so that the check misses it. Not the output of a build that is missing without the work as well: that no agent
+ * can mend.
+ */
+export const unkeptIn = (check: ObservedCheck): string[] =>
+  (check.unkept ?? []).filter(({ asks }) => !asks || !failsOnBaseToo(check)).map(({ path }) => path)
+
 /** For these labels, an unreachable registry, or the base commit, confirms as a fact what the check only printed. */
 export const outages: ReadonlySet<Label> = new Set<Label>(['network_unreachable', 'network_transient'])
 

@@ -24,6 +24,10 @@ export const tellingLine = (check: ObservedCheck): string => {
   return causeIn([check.stdout, check.stderr].join('\n'), tests) ?? lastLine(check)
 }
 
+/** Of what the agent wrote where git ignores it. */
+export const unkeptText = (paths: readonly string[]): string =>
+  `the agent wrote ${paths.slice(0, 5).join(', ')}, but git ignores it, so it is no part of the work`
+
 export const statusText = (check: ObservedCheck): string =>
   check.signal === null ? `exit ${check.exitCode}` : `signal ${check.signal}`
 

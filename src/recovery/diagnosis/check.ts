@@ -11,10 +11,10 @@ import type { ProbeFinding } from '../probes/measurement.ts'
 import { chooseInstall, ownersFiles } from '../install.ts'
 import { isClaim, labels, type ClaimLabel, type Label } from './labels.ts'
 import { builtFirst, reordered } from '../command/order.ts'
-import { alikeText, failsAlikeOnBase, outages } from './alike-on-base.ts'
+import { alikeText, failsAlikeOnBase, failsOnBaseToo, outages, unkeptIn } from './alike-on-base.ts'
 import { classify, type Classification } from './classify.ts'
 import { explained, withFeedback, type CheckDiagnosis } from './finish-check.ts'
-import { cannotRun, compared, statusText, failureText, tellingLine } from './check-text.ts'
+import { cannotRun, compared, statusText, failureText, tellingLine, unkeptText } from './check-text.ts'
 import { defined } from '../../domain/defined.ts'
 
 const verification = { rung: 4 } as const
@@ -183,11 +183,6 @@ const outage = (check: ObservedCheck, found: Classification, machine: Machine): 
 const ended = (check: ObservedCheck, label: Label, line: string): string =>
   neverStarted(check, label) ? cannotRun(failureText(check, line)) : failureText(check, line)
 
-/** A base commit on which the check could not be run says nothing. */
-const failsOnBaseToo = ({ baseline }: ObservedCheck): boolean =>
-  baseline !== undefined &&
-  (baseline.state === 'fails' || baseline.state === 'no tests' || baseline.label !== undefined)
-
 /** The clone lacks what the owner's checkout has: the work is not to blame, and no agent can mend it. */
 const withoutFiles = (check: ObservedCheck, found: Classification): CheckDiagnosis | undefined => {
   const absent = absentIn(check)
@@ -245,6 +240,8 @@ const readOutput = (check: ObservedCheck): CheckDiagnosis => {
   if (label === 'no_test_files') return ranNoTest(check, found.evidence)
   const lacking = withoutFiles(check, found)
   if (lacking !== undefined) return lacking
+  const unkept = unkeptIn(check)
+  if (unkept.length > 0) return brokenBy(check, `${ended(check, label, found.evidence)}; ${unkeptText(unkept)}`)
   if (check.refusedInstall !== undefined && labels[label].code === 'setup_or_bootstrap_issue')
     return brokenBy(check, ended(check, label, `${found.evidence}; ${check.refusedInstall}`))
   const { seen, fault, machine } = probedOrAlike(check, found)

@@ -3,6 +3,7 @@ import type { CheckFacts, Finding } from '../types.ts'
 import { causeIn } from '../cause.ts'
 import type { ObservedCheck } from '../evidence.ts'
 import { feedbackOn } from '../feedback.ts'
+import { unkeptIn } from './alike-on-base.ts'
 import { isCannotRun } from './check-text.ts'
 import { labels } from './labels.ts'
 import { outputLines } from './output-lines.ts'
@@ -20,12 +21,17 @@ const isRedAsBefore = ({ source, baseline }: ObservedCheck): boolean => source !
 /** Labels of a check that got as far as to judge the code. Any other failure may be one of the repository's surroundings. */
 const judging = new Set<string>(['test_failure', 'compile_error', 'lint_error'])
 
-/** Whether an unchanged failure can have to do with the work: the check judged the code, or its output names a changed file. */
-const concernsWork = ({ changed, stdout, stderr, failing }: ObservedCheck, label: string): boolean =>
-  changed === undefined ||
-  judging.has(label) ||
-  failing?.areTests === true ||
-  changed.some((path) => stdout.includes(path) || stderr.includes(path))
+/** Whether an unchanged failure can have to do with the work: the check judged the code, or its output names a file of the agent. */
+const concernsWork = (check: ObservedCheck, label: string): boolean => {
+  const { changed, stdout, stderr, failing } = check
+  return (
+    changed === undefined ||
+    unkeptIn(check).length > 0 ||
+    judging.has(label) ||
+    failing?.areTests === true ||
+    changed.some((path) => stdout.includes(path) || stderr.includes(path))
+  )
+}
 
 /** Whether this is an inferred command that cannot run on the base commit either, so that there is nothing for an agent to fix. */
 const isNoCheck = ({ source, baseline }: ObservedCheck, evidence: string): boolean =>

@@ -25,6 +25,9 @@ const withoutStart = (word: string): string => word.replace(/^(?:\.{0,2}\/)+/, '
 const saysAbsent =
   /no such file|not found|(?:can ?not|can't|could not|couldn't|unable to|failed to|no) (?:find|open|load|read|resolve|access|module|matching)|ENOENT|missing|(?:does not|doesn't) exist|not set/i
 
+/** The lines of an output that say that something is not there. */
+export const missingLines = (output: string): string[] => output.split('\n').filter((line) => saysAbsent.test(line))
+
 /** What may be a path in a line: quoted or bare words, without a position behind them. */
 const wordsOf = (lines: readonly string[], workspace: string): Set<string> => {
   const words = new Set<string>()

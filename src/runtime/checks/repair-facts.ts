@@ -4,6 +4,7 @@ import { planCheck, scriptOnce } from '../../recovery/command/plan-check.ts'
 import { replaceScript, shellQuoted } from '../../recovery/command/replacement.ts'
 import { classify } from '../../recovery/diagnosis/classify.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
+import { absentFiles, isSecretFile, missingLines } from '../../recovery/probes/absent-files.ts'
 import { dependencyFiles } from '../../recovery/install.ts'
 import { installActionKeyOf } from '../../recovery/playbook.ts'
 import { recoveriesOfRun } from '../../store/recovery.ts'
@@ -68,6 +69,24 @@ const withRefusedInstall = async ({ context, run }: RunContext, failed: Observed
   return classify(said).label === 'dependency_version_conflict' ? { ...failed, refusedInstall: refused.detail } : failed
 }
 
+/** What the output says is missing although the agent wrote it; secrets belong where git ignores them. */
+const withUnkept = async (runContext: RunContext, failed: ObservedCheck): Promise<ObservedCheck> => {
+  const { context, goal, paths, run } = runContext
+  const lines = missingLines(`${failed.stdout}\n${failed.stderr}`)
+  const startedAt = run.launches[0]?.startedAt
+  if (goal.repoMode === 'direct' || lines.length === 0 || startedAt == null || run.baseCommit === null) return failed
+  const { git, files } = context.ports
+  const request = { workspace: paths.workspace, base: run.baseCommit, since: Date.parse(startedAt) }
+  const workspace = checkedTreeOf(runContext)
+  const isHere = (path: string): boolean => files.existsSync(join(workspace, path))
+  const ignored = await git.ignoredSince(context.shadow, request)
+  const unkept = absentFiles(lines, { ignored, workspace, isHere }).filter(({ path }) => !isSecretFile(path))
+  return unkept.length === 0 ? failed : { ...failed, unkept }
+}
+
 /** The failed check with these facts. */
 export const withRepairFacts = async (runContext: RunContext, failed: ObservedCheck): Promise<ObservedCheck> =>
-  withRefusedInstall(runContext, inClone(runContext, asSet(runContext, await withBase(runContext, failed))))
+  withUnkept(
+    runContext,
+    await withRefusedInstall(runContext, inClone(runContext, asSet(runContext, await withBase(runContext, failed)))),
+  )
