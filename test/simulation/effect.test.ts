@@ -157,7 +157,7 @@ const provenElsewhere = [
   // feedback.test.ts: the rounds that follow feedback, and those after an unknown error.
   ...['fresh-feedback', 'feedback-elsewhere', 'unknown-restart', 'unknown-requeue'],
   // fault-agents.test.ts sees both help, and fail.
-  ...['death-check', 'last-check'],
+  ...['death-check', 'last-check', 'workspace-renewal'],
   // red-before.test.ts, workspaces.test.ts and landing.test.ts.
   ...['red-before', 'setup-retry', 'newer-base-run'],
   // proposal.test.ts sees each help, and a command without effect fail.

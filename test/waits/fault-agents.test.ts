@@ -46,6 +46,16 @@ const agents = {
     driver: 'command' as const,
     program: `count('TOP/fails-wrong'); put('other.txt', 'made'); process.exitCode = 1`,
   },
+  // It removes the folder in which it works.
+  'gone-once': {
+    driver: 'command' as const,
+    program: `const { rmSync } = await import('node:fs')
+      if (count('TOP/gone-once') === 1) rmSync(process.cwd(), { recursive: true }); else put('made.txt', 'made')`,
+  },
+  'gone-always': {
+    driver: 'command' as const,
+    program: `const { rmSync } = await import('node:fs'); rmSync(process.cwd(), { recursive: true }); process.exitCode = 1`,
+  },
   detach: { driver: 'command' as const, program: faultProgram('detach', '--hold-pipe') },
 }
 
@@ -173,6 +183,24 @@ test('where the checks fail on what it left, that is what it is told before a pe
   expect(
     (await questionsOf('fails-wrong')).map(({ choices }) => choices.some(({ kind }) => kind === 'approve')),
   ).toEqual([false])
+})
+
+test('one that removes the folder in which it works begins again in a new one', async () => {
+  expect(await ended('gone-once')).toBe('ready')
+  expect(scene.show('made.txt', goalOf('gone-once'))).toBe('made')
+  expect(await scene.recoveries(goalOf('gone-once'))).toMatchObject([
+    { playbook: 'workspace-renewal', status: 'success' },
+  ])
+})
+
+test('one that does so each time is one question, without an offer to take over what is gone', async () => {
+  expect(await ended('gone-always')).toBe('awaiting_human')
+  expect((await questionsOf('gone-always')).map(({ choices }) => choices.map(({ kind }) => kind))).toEqual([
+    ['hint', 'cancel'],
+  ])
+  expect(await scene.recoveries(goalOf('gone-always'))).toContainEqual(
+    expect.objectContaining({ playbook: 'workspace-renewal', status: 'failed' }),
+  )
 })
 
 test('an agent whose last lines match a rule does not count as dead', async () => {

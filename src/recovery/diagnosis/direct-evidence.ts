@@ -277,6 +277,13 @@ const kinds = {
       `${iterations} iterations are over (loop.max_iterations) and the work is not complete: ${open}`,
     facts: none,
   }),
+  /** The folder of an agent that was started: it may have removed it. */
+  workspaceGone: kind({
+    ...{ rung: 0, label: 'workspace_gone', failureCode: 'environment_issue', category: 'env', retryable: true },
+    words: (_gone: object) =>
+      'the folder that the agent worked in is gone: it was removed or moved while the agent ran',
+    facts: none,
+  }),
   workspace: plain({ rung: 0, label: 'prepare', failureCode: 'environment_issue', category: 'env', retryable: false }),
 }
 

@@ -247,6 +247,26 @@ const setupRetry = playbook({
   counted: false,
 })
 
+/** The base commit and the snapshots are not lost. A second loss shows that it was no accident. */
+const workspaceRenewal = playbook({
+  id: 'workspace-renewal',
+  rung: 0,
+  scope: 'task',
+  title: 'Run the task again in a new workspace, where the folder of the agent is gone',
+  labels: ['workspace_gone'],
+  neededEvidence: 'the workspace of an agent that was started is no folder any more, while the repository is there',
+  plan: (_diagnosis, { attempts }) => ({
+    type: 'wait',
+    name: 'WAIT_AND_REQUEUE',
+    delayMs: 0,
+    count: attempts + 1,
+    limit: 1,
+  }),
+  postCondition: () => ({ type: 'work_appears' }),
+  budget: 1,
+  counted: true,
+})
+
 export const providerPlaybooks: readonly Playbook[] = [
   harnessFailover,
   quotaWait,
@@ -256,4 +276,5 @@ export const providerPlaybooks: readonly Playbook[] = [
   machineWait,
   remoteBackoff,
   setupRetry,
+  workspaceRenewal,
 ]

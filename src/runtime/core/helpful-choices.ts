@@ -20,7 +20,7 @@ import {
   widenChoice,
 } from './choices.ts'
 import { splitGrantable } from './grantable-paths.ts'
-import type { RunContext } from './run-context.ts'
+import { workTreeOf, type RunContext } from './run-context.ts'
 
 /** The command itself is wrong, so it fails again whatever the agent does: a hint would not help. */
 const wrongCommands = new Set<DiagnosisLabel>([
@@ -48,10 +48,14 @@ const outsideCauses = new Map<DiagnosisLabel, string>([
   ['llm_quota', 'wait for the limit to reset, or raise it'],
 ])
 
-const agentHelp = ({ task, run }: RunContext): Choice[] => [
-  hintChoice(task.id),
-  ...(run.launches.length === 0 ? [] : [takeOverChoice(task.id, run.id)]),
-]
+/** An agent may have removed the folder in which a person would go on. */
+const mayTakeOver = (runContext: RunContext): boolean =>
+  runContext.run.launches.length > 0 && runContext.context.ports.files.existsSync(workTreeOf(runContext))
+
+const agentHelp = (runContext: RunContext): Choice[] => {
+  const { task, run } = runContext
+  return [hintChoice(task.id), ...(mayTakeOver(runContext) ? [takeOverChoice(task.id, run.id)] : [])]
+}
 
 const permissionHelp = (runContext: RunContext, { label, facts }: Diagnosis): Choice[] => {
   const { task, goal, driver, context } = runContext

@@ -26,6 +26,7 @@ export const recoveryText = ({ action }: Payload): string => {
   if (type !== 'wait') return actionText({ type, name, ...rest })
   const { until, delayMs } = rest
   if (typeof until === 'string') return `waits until ${until}`
+  if (delayMs === 0) return 'starts the task again'
   return typeof delayMs === 'number' ? `waits ${Math.round(delayMs / 1000)} s` : 'waits'
 }
 

@@ -189,7 +189,9 @@ const askPerson = async (
 const leftNothing = async (runContext: RunContext, { facts }: Diagnosis): Promise<boolean> => {
   const { changed }: AnyFacts = facts
   const changes = changed ?? (await leftWork(runContext))?.changes
-  return changes?.length === 0
+  if (changes !== undefined) return changes.length === 0
+  const { context, run } = runContext
+  return (await context.ports.git.listSnapshots(context.shadow, run.id)).length === 0
 }
 
 export const endExhausted = async (

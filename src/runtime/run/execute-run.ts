@@ -14,7 +14,7 @@ import { stopProcesses, keepSnapshot, stopLaunch } from '../agent/stop-agent.ts'
 import { reservePorts } from '../core/reserved-ports.ts'
 import { isRepositoryGone, repositoryBack } from '../core/gone-repository.ts'
 import { isOutage } from '../core/remote-link.ts'
-import { isReleased, type RunContext } from '../core/run-context.ts'
+import { isReleased, workTreeOf, type RunContext } from '../core/run-context.ts'
 import { dropUnusedRunRef, publishesRunRefs } from '../landing/run-refs.ts'
 import { recover } from './carry-out.ts'
 import { endCancelled, logUnexpectedError } from './endings.ts'
@@ -30,6 +30,11 @@ import { verify } from './phases/verify.ts'
 
 const phases: Record<RunPhase, Phase> = { prepare, launch, supervise, collect, verify, policy, commit, finish }
 
+/** Whatever failed then failed for that reason. */
+const isWorkspaceGone = (runContext: RunContext): boolean =>
+  runContext.run.launches.some(({ startedAt }) => startedAt !== null) &&
+  !runContext.context.ports.files.existsSync(workTreeOf(runContext))
+
 /**
  * Ends a run after an error of the engine: an operational error is evidence for a recovery, any other error is a bug
  * and logged as such.
@@ -42,8 +47,10 @@ const endWithError = async (runContext: RunContext, error: unknown): Promise<voi
   if (!(error instanceof AppError)) logUnexpectedError(runContext.context, runContext, error)
   const text = error instanceof AppError ? error.message : `internal error: ${messageOf(error)}`
   await stopProcesses(runContext, 'shutdown')
-  const kind = isOutage(error) ? 'remote' : 'workspace'
-  await recover(runContext, { kind, text }, { source: 'engine' })
+  const evidence = isWorkspaceGone(runContext)
+    ? ({ kind: 'workspaceGone' } as const)
+    : ({ kind: isOutage(error) ? 'remote' : 'workspace', text } as const)
+  await recover(runContext, evidence, { source: 'engine' })
 }
 
 const afterAbort = async (runContext: RunContext): Promise<void> => {
