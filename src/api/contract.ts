@@ -128,10 +128,12 @@ export const linkRequest = z.strictObject({ issue: said, ...actor })
 export const linkAwaitedRequest = z.strictObject({ waitsFor: said, ...actor })
 
 export const scheduleRequest = z.strictObject({
-  /** Five fields: minute, hour, day of the month, month, day of the week. */
-  cron: string.max(200),
-  /** IANA name, such as Europe/Berlin. */
-  timeZone: string.max(100),
+  /** Five fields: minute, hour, day of the month, month, day of the week. Absent with `trigger`. */
+  cron: string.max(200).exactOptional(),
+  /** IANA name, such as Europe/Berlin. Absent with `trigger`. */
+  timeZone: string.max(100).exactOptional(),
+  /** Instead of times: `push` or `ci-failed`. */
+  trigger: string.max(100).exactOptional(),
   goal: goalRequest,
   /** A goal file, relative to the repository or absolute: it is read again each time, instead of `goal.input`. */
   file: path.min(1).exactOptional(),

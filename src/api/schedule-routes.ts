@@ -7,7 +7,12 @@ import { change, read } from './route-rows.ts'
 export const scheduleRoutes = {
   listSchedules: read('/schedules', 'Schedules, those that come next first', noQuery, z.array(scheduleSchema)),
   addSchedule: {
-    ...change('/schedules', 'Adds a schedule, which begins a goal again and again', scheduleRequest, scheduleSchema),
+    ...change(
+      '/schedules',
+      'Adds a schedule, which begins a goal at times, or on a push or a failed check of the branch',
+      scheduleRequest,
+      scheduleSchema,
+    ),
     status: 201 as const,
     errors: ['ILLEGAL'] as const,
   },

@@ -177,9 +177,9 @@ const foldedLine = (paint: Paint, more: Record<string, number>): string[] =>
   Object.keys(more).length === 0 ? [] : [paint.warn(`and goals that are ${countsText(more)}: unstuck status --full`)]
 
 const scheduleLines = (paint: Paint, { schedules = [], at }: Partial<StatusView> & { at: string }): string[] =>
-  schedules.map(({ id, title, nextAt, problem }) => {
+  schedules.map(({ id, title, trigger, nextAt, problem }) => {
     const why = problem === '' ? '' : `; ${paint.warn('began no goal:')} ${cutToWidth(safe(problem), 200)}`
-    return `${paint.dim('scheduled')} ${safe(title)} ${paint.dim(`[${id}]`)} ${whenText(nextAt, at)}${why}`
+    return `${paint.dim('scheduled')} ${safe(title)} ${paint.dim(`[${id}]`)} ${trigger === null ? whenText(nextAt, at) : `on ${trigger}`}${why}`
   })
 
 export const statusLines = (

@@ -1,12 +1,14 @@
 /** The work of `unstuck schedule`: adds, lists and removes schedules. */
 import { relative, resolve } from 'node:path'
 import type { ScheduleJson } from '../api/contract.ts'
+import { loadConfig } from '../config/config.ts'
 import { checkCron, isTimeZone } from '../domain/schedule.ts'
 import { AppError, exitCodes } from '../errors.ts'
+import { checkTrigger } from '../runtime/goal/check-trigger.ts'
 import type { JsonOption } from './command-options.ts'
 import { connectToExisting } from './engine/connect-to-change.ts'
 import { connect } from './engine/connect.ts'
-import type { Home } from './engine/home.ts'
+import { homeOf, type Home } from './engine/home.ts'
 import { readOnly } from './engine/read-only.ts'
 import { printJson, printLine, type Io } from './io.ts'
 import { createPaint, safe, type Paint } from './render.ts'
@@ -16,6 +18,8 @@ import { whenText } from './times.ts'
 import { userName } from './user-name.ts'
 
 export interface ScheduleOptions extends JsonOption {
+  /** What begins the goal instead of a cron expression. */
+  on?: string
   timeZone?: string
   merge?: boolean
   plan?: boolean
@@ -34,31 +38,49 @@ const fileOf = (io: Io, { repository }: Home, argument: string): { file?: string
   return { file: repository.url !== undefined || /^\.\.(?:\/|$)/.test(inside) ? path : inside }
 }
 
+const whenOf = ({ trigger, branch, cron, timeZone, nextAt }: ScheduleJson, now: Date): string =>
+  trigger === null
+    ? `${safe(cron)} (${timeZone}); next ${whenText(nextAt, now)}`
+    : `on ${trigger} of ${branch === null ? 'the default branch of the remote' : safe(branch)}`
+
 const lines = (paint: Paint, schedule: ScheduleJson, now: Date): string[] => {
-  const { id, title, cron, timeZone, file, nextAt, lastAt, goalId, problem } = schedule
+  const { id, title, file, lastAt, goalId, problem } = schedule
   const last = lastAt === null || goalId === null ? [] : [`last ${whenText(lastAt, now)}: goal ${goalId}`]
   return [
     `${paint.bold(safe(title))} ${paint.dim(`[${id}]`)}${file === null ? '' : paint.dim(` ${safe(file)}`)}`,
-    `    ${safe(cron)} (${timeZone}); next ${whenText(nextAt, now)}`,
+    `    ${whenOf(schedule, now)}`,
     ...last.map((text) => `    ${text}`),
     ...(problem === '' ? [] : [`    ${paint.warn('began no goal:')} ${safe(problem)}`]),
   ]
 }
 
-export const scheduleAddCommand = async (
-  io: Io,
-  [cron, words]: [cron: string, words: string[]],
-  options: ScheduleOptions,
-): Promise<number> => {
-  const { timeZone = zoneHere(io), json, ...chosen } = options
-  const now = new Date()
+/** What begins the goal, and the words that are left for it. */
+const timesOf = (io: Io, [cron = '', ...words]: string[], { timeZone = zoneHere(io) }: ScheduleOptions, now: Date) => {
   // Before anything else: the mistake is more likely here than in the goal.
   checkCron(cron, timeZone, now)
+  return { words, body: { cron, timeZone } }
+}
+
+const triggerOf = async (io: Io, words: string[], { on = '', timeZone }: ScheduleOptions) => {
+  if (timeZone !== undefined)
+    throw new AppError('USAGE', '--time-zone belongs to a cron expression; leave it or --on out')
+  const { root } = (await homeOf(io)).repository
+  return { words, body: { trigger: checkTrigger(on, loadConfig({ root, environment: io.environment }).forge) } }
+}
+
+export const scheduleAddCommand = async (io: Io, given: string[], options: ScheduleOptions): Promise<number> => {
+  const { on, timeZone: _timeZone, json, ...chosen } = options
+  const now = new Date()
+  const { words, body: when } = await (on === undefined
+    ? timesOf(io, given, options, now)
+    : triggerOf(io, given, options))
+  if (words.length === 0)
+    throw new AppError('USAGE', 'the goal is missing: unstuck schedule add "0 2 * * *" "<goal>", or --on push "<goal>"')
   const accepted = await acceptedRequest(io, words, { ...chosen, allowDir: [] })
   const { home, config, request } = accepted
   const { client } = await connect(io, { start: true })
   const goal = await withGivenVariables(io, { request, client, home, config })
-  const body = { cron, timeZone, goal, ...fileOf(io, home, goalArgument(io, words)), by: userName() }
+  const body = { ...when, goal, ...fileOf(io, home, goalArgument(io, words)), by: userName() }
   const added = await client.post<ScheduleJson>('/schedules', body)
   if (json === true) {
     printJson(io, added)

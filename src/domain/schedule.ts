@@ -4,18 +4,26 @@
  */
 import { Cron } from 'croner'
 import { AppError } from '../errors.ts'
+import type { Trigger } from './trigger.ts'
 
 export interface Schedule {
   id: string
-  /** Five fields. */
+  /** What begins the goal; null = the times of `cron`. */
+  trigger: Trigger | null
+  /** Five fields; '' with a trigger. */
   cron: string
-  /** IANA name, such as Europe/Berlin. */
+  /** IANA name, such as Europe/Berlin; '' with a trigger. */
   timeZone: string
   title: string
   /** The goal file, relative to the repository or absolute; it is read each time. Null = the goal is as it was given. */
   file: string | null
   /** The goal with its options as they were accepted. */
   request: unknown
+  /** The branch of the folder that a trigger follows; null = the default branch of the remote, or there is no trigger. */
+  branch: string | null
+  /** The commit for which a trigger last began a goal, or since which it counts; null = none. */
+  seen: string | null
+  /** With a trigger: when the branch is looked at next. */
   nextAt: Date
   /** When it last began a goal; null = never. */
   lastAt: Date | null

@@ -23,6 +23,8 @@ const waits: readonly Wait[] = [
   { table: 'goal_leftover', column: 'due_at', open: 'true' },
   { table: 'notification', column: 'due_at', open: 'handed_over_at is null and withdrawn_at is null' },
   { table: 'notification_delivery', column: 'next_at', open: 'delivered_at is null and given_up_at is null' },
+  // With a trigger it is the end of a wait; without, a time of the wall clock, which stays.
+  { table: 'schedule', column: 'next_at', open: 'trigger is not null' },
   { table: 'notification_button', column: 'expires_at', open: 'used_at is null' },
 ]
 

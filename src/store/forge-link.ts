@@ -123,17 +123,41 @@ export const recordPushedHead = async (db: Queryable, goalId: string, head: stri
     on conflict (goal_id) do update set pushed_head = excluded.pushed_head`)
 }
 
+export interface SeenPullRequest {
+  number: number
+  url: string
+  state: 'open' | 'merged' | 'closed'
+  /** Null = it is not merged. */
+  mergeCommit: string | null
+}
+
 /** Stores what the forge says of the pull request, with an event. */
 export const recordPullRequest = async (
   tx: Queryable,
   goalId: string,
-  { number, url, state }: { number: number; url: string; state: 'open' | 'merged' | 'closed' },
+  { number, url, state, mergeCommit }: SeenPullRequest,
 ): Promise<void> => {
-  await tx.query(sql`insert into forge_link (goal_id, pull_request, pull_request_url, pull_request_state) values (${goalId}, ${number}, ${url}, ${state})
+  await tx.query(sql`insert into forge_link (goal_id, pull_request, pull_request_url, pull_request_state, merge_commit)
+    values (${goalId}, ${number}, ${url}, ${state}, ${mergeCommit})
     on conflict (goal_id) do update set pull_request = excluded.pull_request, pull_request_url = excluded.pull_request_url,
-      pull_request_state = excluded.pull_request_state`)
+      pull_request_state = excluded.pull_request_state, merge_commit = coalesce(excluded.merge_commit, forge_link.merge_commit)`)
   await appendEvent(tx, { type: 'goal.pull_request', goalId, payload: { number, url, state } })
 }
+
+export interface MergeOfPullRequest {
+  goalId: string
+  pullRequest: number
+  /** As it was seen last; the forge may have merged it since. */
+  isOpen: boolean
+  mergeCommit: string | null
+}
+
+/** Pull requests that are merged, or may be by now. */
+export const mergesOfPullRequests = async (db: Queryable): Promise<MergeOfPullRequest[]> =>
+  (
+    await db.query<object>(sql`select goal_id, pull_request, pull_request_state = 'open' as is_open, merge_commit from forge_link
+      where pull_request is not null and (pull_request_state = 'open' or merge_commit is not null) order by pull_request`)
+  ).map((row) => fromRow<MergeOfPullRequest>(row))
 
 /** How many pull requests of ready goals wait on the forge. Those of a goal that was cancelled, or landed here, do not count. */
 export const countOpenPullRequests = async (db: Queryable): Promise<number> => {

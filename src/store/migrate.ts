@@ -47,6 +47,7 @@ import { migration as unsignedCommits } from './migrations/0041-unsigned-commits
 import { migration as schedules } from './migrations/0042-schedules.ts'
 import { migration as planReview } from './migrations/0043-plan-review.ts'
 import { migration as message } from './migrations/0044-message.ts'
+import { migration as triggers } from './migrations/0045-triggers.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -92,6 +93,7 @@ export const migrations: readonly string[] = [
   schedules,
   planReview,
   message,
+  triggers,
 ]
 
 const uniqueViolation = '23505'

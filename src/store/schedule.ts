@@ -20,19 +20,23 @@ export const dueSchedules = async (db: Queryable): Promise<Schedule[]> =>
 export const hasSchedules = async (db: Queryable): Promise<boolean> =>
   (await firstRow(db, sql`select 1 from schedule limit 1`)) !== undefined
 
-type NewSchedule = Pick<Schedule, 'id' | 'cron' | 'timeZone' | 'title' | 'file' | 'request' | 'nextAt' | 'addedBy'>
+type NewSchedule = Omit<Schedule, 'lastAt' | 'goalId' | 'problem' | 'createdAt'>
 
 export const insertSchedule = async (tx: Queryable, schedule: NewSchedule): Promise<Schedule> => {
-  const { id, cron, timeZone, title, file, request, nextAt, addedBy } = schedule
+  const { id, trigger, cron, timeZone, title, file, request, branch, seen, nextAt, addedBy } = schedule
   const row = await firstRow<object>(
     tx,
-    sql`insert into schedule (id, cron, time_zone, title, file, request, next_at, added_by)
-      values (${id}, ${cron}, ${timeZone}, ${title}, ${file}, ${json(request)}::jsonb, ${nextAt}, ${addedBy}) returning *`,
+    sql`insert into schedule (id, trigger, cron, time_zone, title, file, request, branch, seen, next_at, added_by)
+      values (${id}, ${trigger}, ${cron}, ${timeZone}, ${title}, ${file}, ${json(request)}::jsonb, ${branch}, ${seen}, ${nextAt}, ${addedBy})
+      returning *`,
   )
   if (row === undefined) throw new Error(`schedule ${id} was not stored`)
   await appendEvent(tx, {
     type: 'schedule.added',
-    payload: { schedule: id, title, cron, timeZone, nextAt: nextAt.toISOString(), by: addedBy },
+    payload: {
+      ...{ schedule: id, title, by: addedBy },
+      ...(trigger === null ? { cron, timeZone, nextAt: nextAt.toISOString() } : { trigger, branch }),
+    },
   })
   return read(row)
 }
@@ -54,19 +58,24 @@ const mustChange = (row: unknown, { id }: Schedule): void => {
 export const recordScheduledGoal = async (
   tx: Queryable,
   schedule: Schedule,
-  { goalId, nextAt }: { goalId: string; nextAt: Date },
+  { goalId, nextAt, seen }: { goalId: string; nextAt: Date; seen: string | null },
 ): Promise<void> => {
-  const { id, title } = schedule
+  const { id, title, trigger } = schedule
   const row = await firstRow(
     tx,
-    sql`update schedule set goal_id = ${goalId}, last_at = unstuck_now(), next_at = ${nextAt}, problem = ''
+    sql`update schedule set goal_id = ${goalId}, last_at = unstuck_now(), next_at = ${nextAt}, seen = ${seen}, problem = ''
       where id = ${id} and next_at = ${schedule.nextAt} returning 1`,
   )
   mustChange(row, schedule)
   await appendEvent(tx, {
     type: 'schedule.started',
     goalId,
-    payload: { schedule: id, title, due: schedule.nextAt.toISOString(), nextAt: nextAt.toISOString() },
+    payload: {
+      ...{ schedule: id, title },
+      ...(trigger === null
+        ? { due: schedule.nextAt.toISOString(), nextAt: nextAt.toISOString() }
+        : { trigger, commit: seen }),
+    },
   })
 }
 
@@ -90,4 +99,21 @@ export const recordScheduleProblem = async (
   if (isSkip) return appendEvent(tx, { type: 'schedule.skipped', goalId, payload })
   await appendEvent(tx, { type: 'schedule.failed', payload })
   await notifyOfSchedule(tx, { schedule, problem })
+}
+
+/**
+ * A trigger was looked at and begins nothing now. It is no event: that would be one a minute. `problem`: why it could not be looked at, of
+ * what ends by itself.
+ */
+export const recordTriggerPoll = async (
+  tx: Queryable,
+  schedule: Schedule,
+  { seen, problem, nextAt }: { seen: string | null; problem: string; nextAt: Date },
+): Promise<void> => {
+  const row = await firstRow(
+    tx,
+    sql`update schedule set seen = ${seen}, problem = ${problem}, next_at = ${nextAt}
+      where id = ${schedule.id} and next_at = ${schedule.nextAt} returning 1`,
+  )
+  mustChange(row, schedule)
 }

@@ -187,6 +187,7 @@ create table forge_link (
   comment_text text,
   issue_seen text,
   restart boolean not null default false,
+  merge_commit text,
   constraint forge_link_pkey PRIMARY KEY (goal_id),
   constraint forge_link_issue_key UNIQUE (issue),
   constraint forge_link_pull_request_key UNIQUE (pull_request),
@@ -628,8 +629,12 @@ create table schedule (
   problem text not null default ''::text,
   added_by text not null,
   created_at timestamp with time zone not null default unstuck_now(),
+  trigger text,
+  branch text,
+  seen text,
   constraint schedule_pkey PRIMARY KEY (id),
-  constraint schedule_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id)
+  constraint schedule_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
+  constraint schedule_trigger_check CHECK ((trigger = ANY (ARRAY['push'::text, 'ci-failed'::text])))
 );
 CREATE INDEX schedule_next ON schedule USING btree (next_at);
 

@@ -35,6 +35,39 @@ export const commitsBetween = async (
     })
 }
 
+export interface HistoryCommit {
+  commit: string
+  message: string
+}
+
+/**
+ * The commits of `tip` that `from` does not contain, on all lines of history and without merges, newest first. Only `tip` where `from` is no
+ * longer known here: the branch was rewritten.
+ */
+export const commitsSince = async (
+  repository: Repository,
+  { from, tip }: { from: string; tip: string },
+  limit: number,
+): Promise<HistoryCommit[]> => {
+  const isKnown =
+    (
+      await git(['cat-file', '-e', `${objectName(from)}^{commit}`], {
+        ...inRepository(repository),
+        okCodes: [0, 1, 128],
+      })
+    ).code === 0
+  const range = isKnown ? ['--no-merges', `--max-count=${limit}`, `^${objectName(from)}`] : ['--max-count=1']
+  const args = ['log', '-z', '--format=%H%n%B', '--no-show-signature', ...range, objectName(tip), '--']
+  const { stdout } = await git(args, inRepository(repository))
+  return stdout
+    .split('\0')
+    .filter((entry) => entry !== '')
+    .map((entry) => {
+      const end = entry.indexOf('\n')
+      return { commit: entry.slice(0, end), message: entry.slice(end + 1) }
+    })
+}
+
 /** The newest commits before `tip` that are neither merges nor Unstuck's own. Empty for a commit that does not exist here. */
 export const recentCommits = async (repository: Repository, tip: string, limit: number): Promise<RecentCommit[]> => {
   const own = ['--invert-grep', '--grep=^Unstuck-Task: ']

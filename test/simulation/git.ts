@@ -412,6 +412,7 @@ const workCalls = (state: State) => ({
 
 const shadowCalls = (state: State) => ({
   recentCommits: (): { title: string; isSignedOff: boolean }[] => [],
+  commitsSince: (): { commit: string; message: string }[] => [],
   authorOf: () => ({ name: 'Ada', email: 'ada@example.invalid' }),
   buildTree: (_shadow: Shadow, request: { base: string; tree: string; paths: string[] }) => {
     const files = new Map(state.treeOf(request.base))

@@ -158,7 +158,8 @@ it('schedules: one whose time has come', async () => {
   await end(db, claim.run, 'interrupted', 'interrupted')
   const nextAt = new Date((await storeNow(db)).getTime() + 5_000_000)
   const schedule = { id: 's-1', cron: '0 2 * * *', timeZone: 'UTC', title: 'Nightly', file: null, request: {} }
-  await insertSchedule(db, { ...schedule, nextAt, addedBy: 'me' })
+  const none = { trigger: null, branch: null, seen: null }
+  await insertSchedule(db, { ...schedule, ...none, nextAt, addedBy: 'me' })
   expect(await dueIn(4_000)).toEqual([])
   expect(await dueIn(6_000)).toEqual(['schedules'])
   await deleteSchedule(db, 's-1', 'me')

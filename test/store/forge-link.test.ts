@@ -47,7 +47,12 @@ it('an order to begin again is kept when its goal fails first, and is carried ou
 it('the pull request of a goal that was cancelled does not wait for anybody', async () => {
   const goal = await activeGoal(db, 'g-first', [])
   const ready = await db.transaction(async (tx) => {
-    await recordPullRequest(tx, goal.id, { number: 1, url: 'https://forge.example/1', state: 'open' })
+    await recordPullRequest(tx, goal.id, {
+      number: 1,
+      url: 'https://forge.example/1',
+      state: 'open',
+      mergeCommit: null,
+    })
     return mustSucceed(await moveGoal(tx, goal, 'all_done', 'done'))
   })
   expect(await countOpenPullRequests(db)).toBe(1)

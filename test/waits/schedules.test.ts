@@ -8,6 +8,7 @@ import { runHere, type Ended } from '../cli/in-process.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
 import { openTestDatabase, type TestDatabase } from '../support/test-db.ts'
 import { isLongForm } from '../support/form.ts'
+import { commitAll, put, user } from '../workspace/scene.ts'
 
 let scene: Scene
 let database: TestDatabase
@@ -53,6 +54,18 @@ const restartAfter = async (passed: number): Promise<void> => {
   })
   await scene.restart()
 }
+
+/** Its time came two minutes ago. */
+const setDue = (): Promise<void> =>
+  onStore(async (client) => {
+    const found = await client.query<{ schemaname: string }>(
+      `select schemaname from pg_tables where tablename = 'schedule'`,
+    )
+    for (const { schemaname } of found.rows) {
+      const schema = client.escapeIdentifier(schemaname)
+      await client.query(`update ${schema}.schedule set next_at = next_at - interval '2 minutes'`)
+    }
+  })
 
 const ok = async (...args: string[]): Promise<Ended> => {
   const ended = await cli(...args)
@@ -156,14 +169,40 @@ test.runIf(isLongForm)(
 test('a sentence begins at its time also while the engine runs', { timeout: 120_000 }, async () => {
   await ok('schedule', 'add', '* * * * *', 'Make it', '--time-zone', 'America/New_York')
   expect(await only()).toMatchObject({ timeZone: 'America/New_York', file: null })
-  await onStore(async (client) => {
-    const found = await client.query<{ schemaname: string }>(
-      `select schemaname from pg_tables where tablename = 'schedule'`,
-    )
-    for (const { schemaname } of found.rows) {
-      const schema = client.escapeIdentifier(schemaname)
-      await client.query(`update ${schema}.schedule set next_at = next_at - interval '2 minutes'`)
-    }
-  })
+  await setDue()
   expect(await scene.until(await begun(1), 'ready')).toMatchObject({ title: 'Make it' })
+})
+
+test('a push begins a goal, and what that goal lands begins none', { timeout: 120_000 }, async () => {
+  const refused = async (...args: string[]): Promise<string> => {
+    const { exitCode, stderr } = await cli('schedule', 'add', ...args)
+    expect(exitCode).toBe(2)
+    return stderr
+  }
+  expect(await refused('--on', 'pusch', 'Make it')).toContain('"push"')
+  expect(await refused('--on', 'ci-failed', 'Make it')).toContain('forge.kind')
+  expect(await refused('--on', 'issue-labelled', 'Make it')).toContain('forge.label')
+  expect(await refused('--on', 'push', 'Make it', '--time-zone', 'Europe/Berlin')).toContain('--time-zone')
+  expect(await refused('--on', 'push')).toContain('goal')
+  expect(await refused('0 2 * * *')).toContain('goal')
+  expect(await listed()).toEqual([])
+
+  await ok('schedule', 'add', '--on', 'push', 'Make it', '--merge')
+  const added = await only()
+  expect(added).toMatchObject({ trigger: 'push', branch: 'main', cron: '', goalId: null, file: null })
+  for (const command of [['schedule', 'list'], ['status']]) expect((await ok(...command)).stdout).toContain('on push')
+
+  put(scene.root, { 'by-hand.txt': 'by hand\n' })
+  const head = commitAll(scene.root, 'By hand')
+  await setDue()
+  const goal = await begun(1)
+  expect((await only()).seen).toBe(head)
+  await scene.until(goal, 'done')
+  const landed = user(scene.root, 'rev-parse', 'main')
+  expect(landed).not.toBe(head)
+  await setDue()
+  await scene.waitFor('it is looked at', async () => ((await only()).seen === landed ? true : undefined))
+  expect(await goals()).toHaveLength(1)
+  await ok('schedule', 'remove', added.id)
+  expect(await listed()).toEqual([])
 })

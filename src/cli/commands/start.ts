@@ -107,13 +107,22 @@ Only the planner runs. Examples:
   schedule: (program, act) => {
     const schedule = program
       .command('schedule')
-      .description('begin a goal at given times, list what is scheduled, or remove it (docs/schedules.md)')
+      .description(
+        'begin a goal at given times or on a push or a failed check, list what is scheduled, or remove it (docs/schedules.md)',
+      )
       .showSuggestionAfterError()
     schedule
       .command('add')
-      .description('begin a goal each time that a cron expression names')
-      .argument('<cron>', 'five fields in quotes: minute, hour, day of the month, month, day of the week')
-      .argument('<goal...>', 'what you want done, or the path of a checklist or task file, which is read each time')
+      .description('begin a goal each time that a cron expression names, or on each push or failed check of the branch')
+      .usage('[options] <cron> <goal...> | --on <trigger> <goal...>')
+      .argument(
+        '[words...]',
+        'cron expression of five fields in quotes (not with --on), then what you want done, or the path of a checklist or task file, which is read each time',
+      )
+      .option(
+        '--on <trigger>',
+        'instead of times: push (new commits of the branch, not of Unstuck) or ci-failed (a check of its head fails on the forge)',
+      )
       .option('--time-zone <name>', 'time zone of the times, such as Europe/Berlin (default: yours)')
       .option('--merge', 'fast-forward the branch that is checked out when the goal begins, when it is done')
       .option('--plan', 'let a planner divide the goal into tasks first')
@@ -125,11 +134,12 @@ Only the planner runs. Examples:
         `
 Examples:
   unstuck schedule add "0 2 * * *" "Update the dependencies and repair what breaks"
-  unstuck schedule add "30 7 * * mon-fri" .unstuck/morning.md --time-zone Europe/Berlin`,
+  unstuck schedule add "30 7 * * mon-fri" .unstuck/morning.md --time-zone Europe/Berlin
+  unstuck schedule add --on ci-failed "Repair what fails on the default branch"`,
       )
-      .action((cron: string, goal: string[], options: ScheduleOptions & DatabaseOption) =>
+      .action((words: string[], options: ScheduleOptions & DatabaseOption) =>
         act(async (io) =>
-          (await import('../schedule.ts')).scheduleAddCommand(withDatabase(io, options), [cron, goal], options),
+          (await import('../schedule.ts')).scheduleAddCommand(withDatabase(io, options), words, options),
         ),
       )
     schedule

@@ -68,7 +68,7 @@ import { holdCheckout, keepHeld, readConfigValues } from '../../workspace/held-c
 import { restoreCheckout } from '../../workspace/restore-checkout.ts'
 import { readGitTrace, traceVariables } from '../../workspace/git-trace.ts'
 import { renamesSince } from '../../workspace/renames.ts'
-import { commitsBetween, isContainedIn, mergeBase, recentCommits } from '../../workspace/history.ts'
+import { commitsBetween, commitsSince, isContainedIn, mergeBase, recentCommits } from '../../workspace/history.ts'
 import { tendTrees } from '../../workspace/tree-pool.ts'
 import { readSigning, signCommits, trySigning } from '../../workspace/signing.ts'
 import { repairDependencies } from '../../workspace/repair-dependencies.ts'
@@ -126,6 +126,7 @@ const realGit = {
   changeSize,
   changesBetween,
   commitsBetween,
+  commitsSince,
   renamesSince,
   copyFiles,
   compareRefs,

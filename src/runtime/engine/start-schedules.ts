@@ -1,6 +1,6 @@
 /**
- * A job of the leader: begins the goals of schedules whose time has come. Times that passed while no engine ran are one time: the goal
- * begins once, at the next start.
+ * A job of the leader: begins the goals of schedules whose time has come, or whose trigger has an occasion. Times that passed while no
+ * engine ran are one time: the goal begins once, at the next start. So are the heads of a branch: the goal begins for the newest.
  */
 import { isGoalClosed } from '../../domain/goal.ts'
 import { nextTime, type Schedule } from '../../domain/schedule.ts'
@@ -8,11 +8,12 @@ import { AppError, messageOf } from '../../errors.ts'
 import { StaleError } from '../../store/db.ts'
 import { storeNow } from '../../store/event.ts'
 import { getGoal } from '../../store/goal.ts'
-import { dueSchedules, recordScheduledGoal, recordScheduleProblem } from '../../store/schedule.ts'
+import { dueSchedules, recordScheduledGoal, recordScheduleProblem, recordTriggerPoll } from '../../store/schedule.ts'
 import type { Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
 import { createGoal } from '../goal/create-goal.ts'
 import { readGoalFile, type ScheduledGoal } from '../goal/schedule.ts'
+import { readTrigger, triggerPollMs, withOccasion, type Occasion } from '../goal/read-trigger.ts'
 
 /** What ends by itself is tried again in so many milliseconds, instead of at the next time of the schedule. */
 const retryMs = 60_000
@@ -31,9 +32,16 @@ const goalNow = (context: Context, { request, file }: Schedule): ScheduledGoal =
   return { input: read, options }
 }
 
-const begin = async (context: Context, schedule: Schedule, nextAt: Date): Promise<void> => {
+/** With an occasion, for a trigger. */
+const begin = async (context: Context, schedule: Schedule, nextAt: Date, occasion?: Occasion): Promise<void> => {
   const { input, options } = goalNow(context, schedule)
-  await createGoal(context, input, options, (tx, goalId) => recordScheduledGoal(tx, schedule, { goalId, nextAt }))
+  const seen = occasion?.commit ?? null
+  await createGoal(
+    context,
+    occasion === undefined ? input : withOccasion(input, occasion),
+    occasion === undefined ? options : { ...options, start: occasion.start },
+    (tx, goalId) => recordScheduledGoal(tx, schedule, { goalId, nextAt, seen }),
+  )
 }
 
 /** The goal before, while it is not over: it would be changed by two at a time. */
@@ -42,26 +50,58 @@ const openGoal = async ({ db }: Context, { goalId }: Schedule): Promise<string |
   return goal === undefined || isGoalClosed(goal.state) ? undefined : `${goal.id} is ${goal.state.replaceAll('_', ' ')}`
 }
 
-const handle = async (context: Context, schedule: Schedule): Promise<void> => {
+/** True = it does, and that is recorded. */
+const isHeldUp = async (context: Context, schedule: Schedule, nextAt: Date): Promise<boolean> => {
+  const open = await openGoal(context, schedule)
+  if (open === undefined) return false
+  const problem = `the goal before is not over: ${open}`
+  await context.db.transaction((tx) => recordScheduleProblem(tx, schedule, { problem, nextAt, isSkip: true }))
+  return true
+}
+
+const endsByItself = (error: unknown): boolean => error instanceof AppError && error.code === 'REMOTE_UNAVAILABLE'
+
+const fail = (context: Context, schedule: Schedule, error: unknown, nextAt: Date): Promise<void> =>
+  context.db.transaction((tx) =>
+    recordScheduleProblem(tx, schedule, { problem: messageOf(error), nextAt, isSkip: false }),
+  )
+
+const isOfPass = (context: Context, error: unknown): boolean => error instanceof StaleError || endsPass(context, error)
+
+const atItsTime = async (context: Context, schedule: Schedule): Promise<void> => {
   const now = await storeNow(context.db)
   const next = nextTime(schedule, now)
-  const record = (problem: string, nextAt: Date, isSkip = false): Promise<void> =>
-    context.db.transaction((tx) => recordScheduleProblem(tx, schedule, { problem, nextAt, isSkip }))
-  const open = await openGoal(context, schedule)
-  if (open !== undefined) return record(`the goal before is not over: ${open}`, next, true)
+  if (await isHeldUp(context, schedule, next)) return
   try {
     await begin(context, schedule, next)
   } catch (error) {
-    if (error instanceof StaleError || endsPass(context, error)) throw error
-    const endsByItself = error instanceof AppError && error.code === 'REMOTE_UNAVAILABLE'
+    if (isOfPass(context, error)) throw error
     const soon = new Date(now.getTime() + retryMs)
-    await record(messageOf(error), endsByItself && soon < next ? soon : next)
+    await fail(context, schedule, error, endsByItself(error) && soon < next ? soon : next)
+  }
+}
+
+const onTrigger = async (context: Context, schedule: Schedule): Promise<void> => {
+  const now = await storeNow(context.db)
+  const nextAt = new Date(now.getTime() + triggerPollMs(context, schedule))
+  const poll = (seen: string | null, problem: string): Promise<void> =>
+    context.db.transaction((tx) => recordTriggerPoll(tx, schedule, { seen, problem, nextAt }))
+  try {
+    const { occasion, seen } = await readTrigger(context, schedule)
+    if (occasion === undefined) return await poll(seen, '')
+    if (!(await isHeldUp(context, schedule, nextAt))) await begin(context, schedule, nextAt, occasion)
+  } catch (error) {
+    if (isOfPass(context, error)) throw error
+    // An outage is shown, and needs no person: a forge that is asked each minute has many.
+    if (endsByItself(error)) return poll(schedule.seen, messageOf(error))
+    await fail(context, schedule, error, nextAt)
   }
 }
 
 export const startSchedules = async (context: Context): Promise<void> => {
   for (const schedule of await dueSchedules(context.db)) {
     if (context.stopping.aborted) return
+    const handle = schedule.trigger === null ? atItsTime : onTrigger
     await handle(context, schedule).catch((error: unknown) => {
       // It was removed, or another engine has begun it.
       if (endsPass(context, error) || !(error instanceof StaleError)) throw error

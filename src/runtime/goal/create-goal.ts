@@ -11,7 +11,7 @@ import { AppError } from '../../errors.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { issueName } from '../../domain/issue-name.ts'
 import { linkIssue } from '../../store/forge-link.ts'
-import { insertGoal, moveGoal } from '../../store/goal.ts'
+import { insertGoal, moveGoal, progressGoal } from '../../store/goal.ts'
 import { mergeNumbered } from '../../store/merge.ts'
 import { insertTasks, type NewTask } from '../../store/task.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
@@ -44,6 +44,11 @@ export interface GoalOptions {
   judge?: JudgeMode
   /** The issue of the forge that the goal is about, and the label for which the engine took it by itself. */
   issue?: { id: string; url: string; label?: string }
+  /**
+   * Where the goal starts instead of at what is checked out. `onForge`: that commit, where the user's own branch may lack it, so that the
+   * goal is not brought onto that branch.
+   */
+  start?: { branch: string; head: string; onForge: string | null }
 }
 
 /** Reads nothing where each task has checks already: in a large repository that takes as long as the rest. */
@@ -146,6 +151,7 @@ const checkMode = ({ remote }: Context, { repoMode }: GoalOptions): void => {
 
 const startOf = async (context: Context, options: GoalOptions): Promise<Start> => {
   checkMode(context, options)
+  if (options.start !== undefined && options.repoMode !== 'direct') return options.start
   if (context.remote !== undefined) {
     const { branch, commit } = await context.remote.head()
     return { branch, head: commit }
@@ -236,6 +242,8 @@ export const createGoal = async (
     await insertTasks(tx, tasks)
     if (options.issue !== undefined && !(await linkIssue(tx, id, options.issue)))
       throw new AppError('ILLEGAL', `issue ${issueName(options.issue.id)} has a goal already; see: unstuck status`)
+    const { start: { onForge } = { onForge: null } } = options
+    if (onForge !== null) await progressGoal(tx, id, { landing: { onForge } })
     await also?.(tx, id)
     return mustSucceed(await moveGoal(tx, created, 'planned', tasks.length === 1 ? '1 task' : `${tasks.length} tasks`))
   })

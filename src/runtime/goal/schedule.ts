@@ -1,13 +1,16 @@
 /** Schedules as a person adds, sees and removes them. What becomes of one at its time: src/runtime/engine/start-schedules.ts. */
 import { isAbsolute, join } from 'node:path'
-import { checkCron, nextTime, shownSchedule, type ShownSchedule } from '../../domain/schedule.ts'
+import { checkCron, nextTime, shownSchedule, type Schedule, type ShownSchedule } from '../../domain/schedule.ts'
+import type { Trigger } from '../../domain/trigger.ts'
 import { AppError, messageOf } from '../../errors.ts'
 import { storeNow } from '../../store/event.ts'
 import { deleteSchedule, insertSchedule, listSchedules } from '../../store/schedule.ts'
 import type { Context } from '../core/context.ts'
 import { checkGoal } from './check-goal.ts'
+import { checkTrigger } from './check-trigger.ts'
 import type { GoalOptions } from './create-goal.ts'
 import { readGoal, type GoalInput } from './goal-input.ts'
+import { branchToFollow, readHead } from './read-trigger.ts'
 
 export interface ScheduledGoal {
   input: GoalInput
@@ -15,8 +18,10 @@ export interface ScheduledGoal {
 }
 
 export interface WantedSchedule {
-  cron: string
-  timeZone: string
+  /** With a time zone, or instead of them a trigger. */
+  cron?: string | undefined
+  timeZone?: string | undefined
+  trigger?: string | undefined
   goal: ScheduledGoal
   /** The goal file that is read each time; absent = the goal is as it is given here. */
   file?: string | undefined
@@ -48,22 +53,45 @@ export const readGoalFile = ({ ports, repository }: Context, file: string): Goal
   }
 }
 
+type When = Pick<Schedule, 'trigger' | 'cron' | 'timeZone' | 'branch' | 'seen' | 'nextAt'>
+
+const atTimes = (cron: string, timeZone: string, now: Date): When => {
+  const checked = { cron: checkCron(cron, timeZone, now), timeZone }
+  return { ...checked, trigger: null, branch: null, seen: null, nextAt: nextTime(checked, now) }
+}
+
+/** What is on the branch by now is no push. A head that is red by now needs its repair. */
+const onTrigger = async (context: Context, trigger: Trigger, now: Date): Promise<When> => {
+  const branch = await branchToFollow(context)
+  const { commit } = await readHead(context, branch)
+  return { trigger, cron: '', timeZone: '', branch, seen: trigger === 'push' ? commit : null, nextAt: now }
+}
+
+const whenOf = async (context: Context, wanted: WantedSchedule, now: Date): Promise<When> => {
+  const { trigger, cron, timeZone } = wanted
+  if (trigger === undefined) {
+    if (cron !== undefined && timeZone !== undefined) return atTimes(cron, timeZone, now)
+    throw new AppError('INPUT_INVALID', 'cron: a schedule needs a cron expression with its timeZone, or a trigger')
+  }
+  const checked = checkTrigger(trigger, context.config().forge)
+  if (cron === undefined && timeZone === undefined) return onTrigger(context, checked, now)
+  throw new AppError('INPUT_INVALID', 'cron: a trigger has no cron expression and no timeZone; leave one of them out')
+}
+
 /** Throws INPUT_INVALID with the field that is wrong, before anything is stored. */
 export const addSchedule = async (context: Context, wanted: WantedSchedule): Promise<ShownSchedule> => {
-  const { timeZone, goal, file, by = '' } = wanted
-  const now = await storeNow(context.db)
-  const cron = checkCron(wanted.cron, timeZone, now)
+  const { goal, file, by = '' } = wanted
+  const when = await whenOf(context, wanted, await storeNow(context.db))
   if (goal.options.issue !== undefined)
     throw new AppError('INPUT_INVALID', 'goal.options.issue: an issue becomes one goal, so it has no schedule')
   if (file !== undefined) readGoalFile(context, file)
   checkGoal(context.ports.files, context.repository.root, goal)
   if ((await listSchedules(context.db)).length >= mostSchedules)
     throw new AppError('ILLEGAL', `there are ${mostSchedules} schedules already; remove one: unstuck schedule list`)
-  const nextAt = nextTime({ cron, timeZone }, now)
   const added = await context.db.transaction((tx) =>
     insertSchedule(tx, {
-      ...{ id: context.newId('s'), cron, timeZone, title: goal.input.title, file: file ?? null, request: goal },
-      ...{ nextAt, addedBy: by },
+      ...when,
+      ...{ id: context.newId('s'), title: goal.input.title, file: file ?? null, request: goal, addedBy: by },
     }),
   )
   return shownSchedule(added)

@@ -230,7 +230,12 @@ const closeAbandoned = async (
   await confirmLeadership(context.db)
   if (pull.state === 'open') await forge.closePullRequest(pullRequest)
   const state = pull.state === 'merged' ? 'merged' : 'closed'
-  await recordPullRequest(context.db, goalId, { number: pullRequest, url: pull.url, state })
+  await recordPullRequest(context.db, goalId, {
+    number: pullRequest,
+    url: pull.url,
+    state,
+    mergeCommit: pull.mergeCommit,
+  })
 }
 
 /** Looks at the pull requests of all finished goals once; returns what went wrong, in words. One that fails holds no other up. */
