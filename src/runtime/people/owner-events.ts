@@ -10,11 +10,20 @@ const strangersText = ({ count, connections }: Record<string, unknown>): string 
   return [...texts, ...(Number(count) > named.length ? [`${Number(count) - named.length} more`] : [])].join(', ')
 }
 
-const changeText = ({ part, name, how, by, why }: Record<string, unknown>): string =>
-  `${String(part)} ${String(name)}: ${String(how)} (${by === 'agent' ? 'by an agent' : 'by whom is not known'}: ${String(why)})`
+/** Of a file it is known only that git lists it since, lists it otherwise, or no longer lists it as changed. */
+const howOfFile: Record<string, string> = { added: 'changed', changed: 'changed again', removed: 'as committed again' }
+
+const changeText = ({ part, name, how }: Record<string, unknown>): string =>
+  `${String(part)} ${String(name)}: ${part === 'file' ? (howOfFile[String(how)] ?? String(how)) : String(how)}`
+
+const whoText = ({ by, why }: Record<string, unknown>): string =>
+  `${by === 'agent' ? 'by an agent' : 'by whom is not known'}: ${String(why)}`
 
 const changesText = ({ changes, more, notes }: Record<string, unknown>): string => {
-  const texts = Array.isArray(changes) ? (changes as Record<string, unknown>[]).map(changeText) : []
+  const listed = Array.isArray(changes) ? (changes as Record<string, unknown>[]) : []
+  // The same reason is said once for all changes that it is about.
+  const groups = Map.groupBy(listed, whoText)
+  const texts = [...groups].map(([who, group]) => `${group.map(changeText).join(', ')} (${who})`)
   const left = Number(more) > 0 ? [`and ${Number(more)} more`] : []
   return [...texts, ...left, ...(Array.isArray(notes) ? notes.map(String) : [])].join('; ')
 }
