@@ -20,7 +20,7 @@ import {
   widenChoice,
 } from './choices.ts'
 import { splitGrantable } from './grantable-paths.ts'
-import { workTreeOf, type RunContext } from './run-context.ts'
+import type { RunContext } from './run-context.ts'
 
 /** The command itself is wrong, so it fails again whatever the agent does: a hint would not help. */
 const wrongCommands = new Set<DiagnosisLabel>([
@@ -49,8 +49,8 @@ const outsideCauses = new Map<DiagnosisLabel, string>([
 ])
 
 /** An agent may have removed the folder in which a person would go on. */
-const mayTakeOver = (runContext: RunContext): boolean =>
-  runContext.run.launches.length > 0 && runContext.context.ports.files.existsSync(workTreeOf(runContext))
+const mayTakeOver = ({ context, goal, paths, run }: RunContext): boolean =>
+  run.launches.length > 0 && (goal.repoMode === 'direct' || context.ports.files.existsSync(paths.workspace))
 
 const agentHelp = (runContext: RunContext): Choice[] => {
   const { task, run } = runContext
