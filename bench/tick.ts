@@ -109,7 +109,12 @@ const contextOf = async (
   let ids = 0
   return {
     ...{ db, ports: realPorts, newId: (prefix) => `${prefix}-${(ids += 1)}`, at: () => undefined, ...parts },
-    log: { info: () => undefined, warn: () => undefined, error: (fields, message) => console.error(message, fields) },
+    log: {
+      debug: () => undefined,
+      info: () => undefined,
+      warn: () => undefined,
+      error: (fields, message) => console.error(message, fields),
+    },
     ...{ repository, shadow: await openShadow(stateDir, repository), remote: undefined, stateDir },
     ...{ cacheDir: join(stateDir, 'cache'), config: () => config, pathPolicy: () => defaultPolicyRecovery },
     policy: () => ({ playbooks, disabled: [], retry: config.retry }),

@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { pino } from 'pino'
 import { loadConfig } from '../config/config.ts'
 import type { EngineRole } from '../domain/engine.ts'
 import { fileLimit, machineResources, oomKills, diskSpaceAt } from '../platform/machine.ts'
@@ -11,7 +10,7 @@ import { identityOf, livenessOf } from '../platform/process.ts'
 import { markerName } from '../process/find.ts'
 import { playbooks, type LadderSettings } from '../recovery/ladder.ts'
 import type { Playbook } from '../recovery/playbook.ts'
-import type { ClaimTurn, Context, CrashPoint, Logger, RunToolAccess } from '../runtime/core/context.ts'
+import type { ClaimTurn, Context, CrashPoint, RunToolAccess } from '../runtime/core/context.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import { canStartHarness } from '../runtime/harness/harness-choice.ts'
 import type { OwnerSettings } from '../runtime/engine/owner-settings.ts'
@@ -19,6 +18,7 @@ import { realPorts } from '../runtime/core/ports.ts'
 import { createRemoteLink } from '../runtime/core/remote-link.ts'
 import { systemClock } from '../runtime/core/system-clock.ts'
 import type { Db } from '../store/db.ts'
+import { withStatementLog } from '../store/statement-log.ts'
 import { withWriteListener } from '../store/write-listener.ts'
 import { openStore, orClose } from '../store/open.ts'
 import { configuredDatabase } from '../store/postgres-location.ts'
@@ -27,12 +27,13 @@ import { remoteFromEnvironment } from '../workspace/remote-url.ts'
 import { openShadow } from '../workspace/shadow.ts'
 import type { Repository } from '../workspace/repository-types.ts'
 import { openAnswerLinks } from './answer-link.ts'
+import { followDiagnostics, openRooms, type EngineLog } from './engine-log.ts'
 import { forgeHere } from './forge-here.ts'
 import { openRepositoryHere, recordPlace } from './repository-place.ts'
 import { recordRepository } from './known-repository.ts'
 import { openRunTokens, type RunTokens } from './run-token.ts'
 import { settingsOf } from './settings.ts'
-import { cacheDirOf, openStateDir, stateDirOf, writingIn } from './state-dir.ts'
+import { cacheDirOf, openStateDir, stateDirOf } from './state-dir.ts'
 import { existsSync } from 'node:fs'
 import { shippedPath } from '../platform/shipped-path.ts'
 import { defined } from '../domain/defined.ts'
@@ -96,15 +97,6 @@ const openPlace = async ({ root, environment, flags = {} }: EngineOptions) => {
   return openRemote({ address, stateDir, environment, timeoutMs: config.remote.timeoutSeconds * 1000 })
 }
 
-export const openLog = (stateDir: string): Logger => {
-  const file = writingIn(stateDir, () =>
-    pino.destination({ dest: join(stateDir, 'engine.log'), sync: true, mkdir: true }),
-  )
-  // On a full disk a line is lost; without a listener the error would end the engine.
-  file.on('error', () => undefined)
-  return pino({ base: { pid: process.pid } }, file)
-}
-
 /** This process and the machine it runs on, as the runtime sees them. */
 const machineHere = (): NonNullable<Context['machine']> => ({
   self: identityOf(process.pid) ?? { host: hostname(), bootId: '', pid: process.pid, startTime: '' },
@@ -133,6 +125,15 @@ const openDb = async (
   return withWriteListener(opened, written)
 }
 
+/** The same store, its statements in the log where that is asked for. */
+const loggedDb = (db: Db, { store }: EngineLog): Db =>
+  store.isLevelEnabled('debug')
+    ? withStatementLog(db, {
+        notable: (statement) => store.debug(statement, 'a slow or failed statement'),
+        ...(store.isLevelEnabled('trace') ? { ordinary: (statement) => store.trace(statement, 'a statement') } : {}),
+      })
+    : db
+
 const policyOf = (
   { playbooks: given = playbooks, environment }: EngineOptions,
   settings: OwnerSettings,
@@ -156,12 +157,15 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
   const { repository: opened, remote } = await openPlace(options)
   const stateDir = stateDirOf(environment, opened.id)
   recordRepository(stateDir, opened)
-  const log = openLog(stateDir)
+  const rooms = openRooms(stateDir, environment)
+  const log = rooms.engine
+  // Engines that share their process would each write what all of them do.
+  if (options.turns === undefined) followDiagnostics(rooms, signals.stopping)
   const { root } = opened
   const cacheDir = cacheDirOf(environment)
   // Read before the store is opened, so that a mistake in a file is reported first.
   loadConfig({ root, environment, flags: options.flags ?? {} })
-  const db = await openDb(options, { stateDir, repositoryId: opened.id }, signals)
+  const db = loggedDb(await openDb(options, { stateDir, repositoryId: opened.id }, signals), rooms)
   return orClose(db, async () => {
     if (remote === undefined) await recordPlace(stateDir, opened)
     const settings = await settingsOf({ db, stateDir, root, environment, flags: options.flags ?? {} })

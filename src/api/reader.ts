@@ -19,7 +19,7 @@ import type { Repository } from '../workspace/repository-types.ts'
 import { shadowAt } from '../workspace/shadow.ts'
 import { createApp, type AppParts } from './app.ts'
 import { localNames } from './auth.ts'
-import { openLog } from './engine-context.ts'
+import { openLog } from './engine-log.ts'
 import { forgeHere } from './forge-here.ts'
 import { createStreamLimits } from './limits.ts'
 import { createLogins } from './logins.ts'
@@ -56,10 +56,11 @@ const contextOf = (db: Db, { repository, stateDir, environment }: ReaderOptions)
     newId: needsEngine,
     at: () => undefined,
     log: {
+      debug: () => undefined,
       info: () => undefined,
       warn: () => undefined,
       // The log file of the engine is opened only for an error.
-      error: (fields, message) => openLog(stateDir).error(fields, message),
+      error: (fields, message) => openLog(stateDir, environment).error(fields, message),
     },
     repository,
     ...forgeHere({ repository, environment, config }),

@@ -13,7 +13,7 @@ import type { Engine } from '../runtime/engine/engine.ts'
 import { systemClock } from '../runtime/core/system-clock.ts'
 import { createClaimTurns } from '../runtime/engine/claim-turns.ts'
 import { createApp } from './app.ts'
-import { openLog } from './engine-context.ts'
+import { followDiagnostics, openRooms } from './engine-log.ts'
 import { isServedByAnother } from './watch-state-files.ts'
 import { listStateDirs } from './known-repository.ts'
 import { connectionLimit } from './limits.ts'
@@ -95,7 +95,8 @@ const createShared = (options: ServeAllOptions, stop: () => void) => {
   const { environment, version } = options
   const dir = sharedDirOf(environment)
   openStateDir(dir)
-  const log = openLog(dir)
+  const rooms = openRooms(dir, environment)
+  const log = rooms.engine
   const memory = openSharedMemory(dir, Date.now)
   const keepsakes = openPersistedLogins(dir)
   const logins = createLogins(systemClock.now, keepsakes)
@@ -116,7 +117,7 @@ const createShared = (options: ServeAllOptions, stop: () => void) => {
     }),
   }
   const newTurn = createClaimTurns(systemClock.elapsed)
-  return { options, dir, log, memory, keepsakes, logins, listener, entries, runsLive, control, newTurn }
+  return { options, dir, rooms, log, memory, keepsakes, logins, listener, entries, runsLive, control, newTurn }
 }
 type Shared = ReturnType<typeof createShared> & { router: ReturnType<typeof createRouter> }
 
@@ -296,6 +297,7 @@ export const serveAll = async (options: ServeAllOptions): Promise<ServedAll> => 
   const address = addressText({ url: `http://127.0.0.1:${port()}`, socket }, options.version)
   replaceStateFile(dir, 'engine.json', address)
   log.info({ port: port() }, 'engine of all repositories ready')
+  followDiagnostics(shared.rooms, stopping.signal)
   const opened = openAll(shared, stopping.signal)
   const watching = opened.then(() => watch(shared, stopping.signal))
   const closed = async (): Promise<void> => {

@@ -1,5 +1,6 @@
 /** Lists the keys of the configuration: for docs/config.md, and to suggest the nearest key for an unknown one. */
 import type { z } from 'zod'
+import { logLevels, logRooms } from './log-levels.ts'
 import { configSchema, sections, harnessSchema, harnessShape } from './config-schema.ts'
 
 export interface ConfigRow {
@@ -38,7 +39,7 @@ const harnessRows = (): ConfigRow[] =>
     rowOf(`harness.<name>.${key}`, schema, schema.safeParse(undefined).data),
   )
 
-/** All keys in the order of the schema, then the two settings that have a variable and no key. */
+/** All keys in the order of the schema, then the settings that have a variable and no key. */
 export const describeConfig = (): ConfigRow[] => [
   ...Object.entries(configSchema.shape).flatMap(([key, schema]) => {
     const shape = shapeOf(key)
@@ -58,6 +59,12 @@ export const describeConfig = (): ConfigRow[] => [
     environment: 'UNSTUCK_DATABASE_URL',
     meaning:
       'Keeps the store in PostgreSQL, like `--database-url`: postgresql://user:password@host:5432/database. Default: embedded. Not a key, because it contains a password.',
+  },
+  {
+    key: '',
+    default: 'info',
+    environment: 'UNSTUCK_LOG',
+    meaning: `Level of engine.log: ${logLevels.join(', ')}. A room (${logRooms.join(', ')}) can have its own, as in \`info,git=debug\`; \`store=trace\` logs every SQL statement. Read when the engine starts. Not a key, because the log is opened before the file is read.`,
   },
 ]
 

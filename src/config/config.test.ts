@@ -379,6 +379,7 @@ it('the table for the docs has every key once, with default, variable and meanin
     'UNSTUCK_DATABASE_URL',
     'UNSTUCK_HARNESS',
     'UNSTUCK_HOME',
+    'UNSTUCK_LOG',
     'UNSTUCK_MAX_PARALLEL',
     'UNSTUCK_NTFY_ANSWERS_URL',
     'UNSTUCK_NTFY_URL',

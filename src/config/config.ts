@@ -9,6 +9,7 @@ import { configKeysAt } from './config-keys.ts'
 import { configSchema } from './config-schema.ts'
 import { knownHarnesses } from '../harness/names.ts'
 import type { Config } from './config-schema.ts'
+import { readLogLevels } from './log-levels.ts'
 import { AppError } from '../errors.ts'
 import { quotingNoLink, readOwnerFile } from './owner-file.ts'
 import { pathListOf } from '../recovery/policy/generated.ts'
@@ -179,6 +180,8 @@ const checkNames = (
 
 /** Throws `CONFIG_INVALID` with the source, the key, its value and what is allowed. */
 export const loadConfig = (sources: ConfigSources): Config => {
+  // No key has it, but a command that starts an engine is to report a mistake before it does.
+  readLogLevels(sources.environment ?? {})
   const layers = layersOf(sources)
   const whole = layers.reduce<Layer>((base, { layer }) => merged(base, layer), {})
   const config = configSchema.parse(whole)

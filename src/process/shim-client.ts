@@ -9,6 +9,7 @@ import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:f
 import { isAbsolute } from 'node:path'
 import { readRegularTextSync } from '../platform/regular-file.ts'
 import { AppError, messageOf } from '../errors.ts'
+import { processDiagnostics, type Diagnostic } from '../platform/diagnostics.ts'
 import { livenessOf, type ProcessIdentity } from '../platform/process.ts'
 import type { ExitRecord, LaunchSpec, LaunchState, Shim, StopCause } from './shim-protocol.ts'
 import { launchName, markerName } from './find.ts'
@@ -99,6 +100,17 @@ const awaitIdentity = async (dir: string, child: ChildProcess, deadlineMs: numbe
   throw new AppError('SPAWN_FAILED', `the shim in ${dir} could not be started: ${why}. ${lastWords(dir)}`.trim())
 }
 
+/** Not the arguments of the program: a prompt is one. */
+const report = (message: string, fields: Diagnostic['fields']): void => {
+  if (processDiagnostics.hasSubscribers) processDiagnostics.publish({ message, fields } satisfies Diagnostic)
+}
+
+const reportEnd = (dir: string): void => {
+  if (!processDiagnostics.hasSubscribers) return
+  const ended = launchState(dir)
+  report('a launch is over', { dir, state: ended.state, ...(ended.state === 'ended' ? { exit: ended.exit } : {}) })
+}
+
 /** Starts a shim that waits at its gate. `environment` becomes the program's, so pass an allow-listed one. Throws SPAWN_FAILED. */
 export const startShim = async (dir: string, spec: LaunchSpec, environment: Record<string, string>): Promise<Shim> => {
   makeFolder(dir, checkedSpec(spec))
@@ -108,6 +120,7 @@ export const startShim = async (dir: string, spec: LaunchSpec, environment: Reco
     sendOrder(child, { dir, environment: own })
     const identity = await awaitIdentity(dir, child, deadlineMs)
     child.unref()
+    report('a shim started', { dir, pid: identity.pid, program: spec.argv[0], cwd: spec.cwd, spare: child === spare })
     return { dir, identity }
   }
   const spare = takeSpare()
@@ -154,7 +167,8 @@ export const touchKeepAlive = (dir: string): boolean => {
 
 /** Requests a stop and does not wait for it. The cause of the first request stays. */
 export const requestStop = (shim: Shim, cause: StopCause): void => {
-  writeFirstRecord(shim.dir, 'stop.json', { cause, at: new Date().toISOString() })
+  const isFirst = writeFirstRecord(shim.dir, 'stop.json', { cause, at: new Date().toISOString() })
+  if (isFirst) report('a stop was requested', { dir: shim.dir, cause })
   if (livenessOf(shim.identity) !== 'alive') return
   try {
     process.kill(shim.identity.pid, 'SIGTERM')
@@ -196,11 +210,18 @@ export const isLaunchOver = ({ state }: LaunchState): boolean =>
 /** Returns a check like `isOver(launchState(dir))` for frequent calls: it tests the shim's liveness only every 500 ms. */
 export const createOverCheck = (dir: string): (() => boolean) => {
   let checkedAt = Number.NEGATIVE_INFINITY
-  return () => {
+  let wasOver = false
+  const check = (): boolean => {
     if (existsSync(launchFilePath(dir, 'exit.json')) && endedState(dir) !== undefined) return true
     if (performance.now() - checkedAt < livenessEveryMs) return false
     checkedAt = performance.now()
     return isLaunchOver(launchState(dir))
+  }
+  return () => {
+    const isOver = check()
+    if (isOver && !wasOver) reportEnd(dir)
+    wasOver = isOver
+    return isOver
   }
 }
 

@@ -6,6 +6,7 @@
 import { resolve } from 'node:path'
 import { execa } from 'execa'
 import { AppError, messageOf } from '../errors.ts'
+import { gitDiagnostics, type Diagnostic } from '../platform/diagnostics.ts'
 import { endWithGroup } from './end-group.ts'
 import { startGit } from './git-starter.ts'
 import type { GitCommand, GitExit } from './run-git.ts'
@@ -164,6 +165,21 @@ const runForeign = async ({ timeoutMs, ...command }: GitCommand, signal: AbortSi
   }
 }
 
+/** Paths and object names can be thousands, and a message of a remote may hold a secret: neither is reported as a whole. */
+const diagnosticOf = (
+  args: string[],
+  { workTree, cwd }: GitOptions,
+  { result, began }: { result: GitExit; began: number },
+): Diagnostic => ({
+  message: 'a git command ended',
+  fields: {
+    command: `git ${args.slice(0, 12).join(' ').slice(0, 300)}`,
+    folder: workTree ?? cwd,
+    status: result.exitCode ?? result.signal ?? result.reason,
+    ms: Math.round(performance.now() - began),
+  },
+})
+
 /** Runs one git command. Throws GIT_FAILED, with the command, for an exit code outside of `okCodes` (default: only 0). */
 export const git = async (args: string[], options: GitOptions): Promise<GitResult> => {
   const { input = '', encoding, timeoutMs = 600_000, signal } = options
@@ -172,7 +188,9 @@ export const git = async (args: string[], options: GitOptions): Promise<GitResul
     ...{ input, timeoutMs, maxBuffer: ownBounds },
     ...defined({ encoding }),
   }
+  const began = performance.now()
   const result = await (options.foreign === true ? runForeign(command, signal) : startGit(command, signal))
+  if (gitDiagnostics.hasSubscribers) gitDiagnostics.publish(diagnosticOf(args, options, { result, began }))
   if (result.exitCode !== undefined && !result.isMaxBuffer && (options.okCodes ?? [0]).includes(result.exitCode)) {
     return { code: result.exitCode, stdout: result.stdout, stderr: result.stderr }
   }

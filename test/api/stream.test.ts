@@ -43,7 +43,7 @@ beforeAll(async () => {
 })
 afterAll(async () => db.close())
 
-const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
+const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined }
 
 beforeEach(async () => {
   now = 0

@@ -95,7 +95,7 @@ const makeRun = async (db: Db, head: string, harness: string, limits: Goal['limi
   return mustSucceed(await saveRun(db, started, { phase: 'policy', baseCommit: head }))
 }
 
-const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
+const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined }
 
 export const openAskScene = async (options: AskSceneOptions): Promise<AskScene> => {
   const scene = await setScene({ 'README.md': 'words\n', '.gitignore': 'ignored/\n', ...options.files })

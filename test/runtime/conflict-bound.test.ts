@@ -31,7 +31,10 @@ const solve = async (given: { hasConflicts?: boolean; isBelow?: boolean; branch?
   const { hasConflicts = true, isBelow = false, branch = goal.headCommit } = given
   const context: Context = {
     ...store.context,
-    ...{ at: () => undefined, log: { info: () => undefined, warn: () => undefined, error: () => undefined } },
+    ...{
+      at: () => undefined,
+      log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
+    },
     ports: { ...store.context.ports, git: { ...store.context.ports.git, isBelow: async () => isBelow } },
   }
   const fetchRefs = async () => ({ 'refs/heads/main': 'tip', [goalRef(goal)]: branch })

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => store.close())
 beforeEach(async () => {
   await store.reset()
-  const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
+  const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined }
   context = { ...store.context, log }
 })
 

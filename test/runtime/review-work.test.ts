@@ -62,7 +62,7 @@ const contextWith = ({ config = {}, kept = () => approval, git, more }: Given = 
     repository: { root: '/nonexistent' } as Context['repository'],
     ...{ policy: () => ({ playbooks, disabled: [], retry: parsed.retry }), at: () => undefined, clock: systemClock },
     environment: { PATH: process.env['PATH'] },
-    log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+    log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
     ports: {
       ...{ ...realPorts, files },
       git: {

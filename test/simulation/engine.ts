@@ -298,7 +298,7 @@ const contextOf = (world: World, self: Incarnation, wake: () => void): Context =
       clock: clockOf(world, self),
       newId: world.newId,
       at,
-      log: { info: say('info'), warn: say('warn'), error: say('error') },
+      log: { debug: () => undefined, info: say('info'), warn: say('warn'), error: say('error') },
       repository: world.git.calls.openRepository(world.git.root),
       shadow: world.shadow,
       remote: undefined,

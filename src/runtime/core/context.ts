@@ -78,6 +78,8 @@ export interface Clock {
 }
 
 export interface Logger {
+  /** Written only where `UNSTUCK_LOG` asks for it. */
+  debug(fields: Record<string, unknown>, message: string): void
   info(fields: Record<string, unknown>, message: string): void
   warn(fields: Record<string, unknown>, message: string): void
   error(fields: Record<string, unknown>, message: string): void

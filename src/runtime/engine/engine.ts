@@ -78,10 +78,7 @@ const reattach = async (context: Context, executors: Executors, engineId: string
   return runs.length
 }
 
-/**
- * Checks this engine's own runs: heeds what a person asked of them, and re-attaches to those that lost their
- * executor.
- */
+/** Checks this engine's own runs: heeds what a person asked of them, and re-attaches to those that lost their executor. */
 const checkOwnRuns = async (context: Context, executors: Executors, engineId: string): Promise<void> => {
   for (const { run, expired } of await runsOfEngine(context.db, engineId)) {
     const work = executors.working.get(run.taskId)
@@ -123,6 +120,7 @@ const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
   notifier.start(context)
   const due = await whatIsDue(context, engineId)
+  context.log.debug({ ...due }, 'what is due in this pass of the leader')
   parts.askedAt = due.askedAt
   if (due.owners && gracePeriod.isOver()) await reapAll(context, { engineId, liveness })
   // While the repository is missing (an unmounted disk), goals and merges would fail without a fault of their own.
