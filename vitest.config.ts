@@ -45,7 +45,7 @@ const long = isLongForm
       'test/waits/{checkout-question,commands,commit-title,conflict-solutions,conflicts,connections}.test.ts',
       'test/waits/{dispatch,effect,fault-agents,feedback,follow-restart,grants,issue-command,judge}.test.ts',
       'test/waits/{known-repair,large-tree,limits,loops,machine-failures,moved-repository,no-change}.test.ts',
-      'test/waits/{owner-limits,person,person-only,probes,proposal-doors,pull-request-conflict}.test.ts',
+      'test/waits/{owner-limits,person,person-only,play,probes,proposal-doors,pull-request-conflict}.test.ts',
       'test/waits/{python-requirements,quota-command,red-before,refusals,remote,review,review-subjects}.test.ts',
       'test/waits/{reviewers,shared-account,stalled,stalls,unwanted-issue,workspaces}.test.ts',
     ]

@@ -11,7 +11,7 @@ import { livenessOf, processesWithEnvironment, type ProcessIdentity } from '../.
 import { homeOf } from '../engine/home.ts'
 import type { Io } from '../io.ts'
 import type { Observation } from './observe.ts'
-import { markName, type DemoFolders } from './folders.ts'
+import type { DemoFolders, Stage } from './folders.ts'
 
 const pollMs = 50
 
@@ -23,7 +23,7 @@ interface Ended {
 /** Runs `unstuck <args>` and calls `onLine` with each JSON line. Aborting the signal ends the command. */
 export const callCli = (
   io: Io,
-  scene: DemoFolders,
+  scene: Pick<Stage, 'environment'>,
   call: { cwd: string; args: string[]; signal: AbortSignal; onLine?: (line: Observation) => void },
 ): Promise<Ended> =>
   new Promise((resolve, reject) => {
@@ -66,9 +66,9 @@ export const killEngine = async (io: Io, scene: DemoFolders): Promise<number | u
   return identity.pid
 }
 
-const marked = (scene: DemoFolders): number[] => processesWithEnvironment(markName, scene.root)
+const marked = ({ mark }: Pick<Stage, 'mark'>): number[] => processesWithEnvironment(...mark)
 
-const signalAll = (scene: DemoFolders, signal: NodeJS.Signals): void => {
+const signalAll = (scene: Pick<Stage, 'mark'>, signal: NodeJS.Signals): void => {
   for (const pid of marked(scene)) {
     try {
       process.kill(pid, signal)
@@ -79,7 +79,7 @@ const signalAll = (scene: DemoFolders, signal: NodeJS.Signals): void => {
 }
 
 /** Waits until no marked process is left; false after `ms`. Repeats the signal, because a process may start another one meanwhile. */
-const goneWithin = async (scene: DemoFolders, ms: number, signal?: NodeJS.Signals): Promise<boolean> => {
+const goneWithin = async (scene: Pick<Stage, 'mark'>, ms: number, signal?: NodeJS.Signals): Promise<boolean> => {
   const deadline = performance.now() + ms
   while (marked(scene).length > 0) {
     if (performance.now() > deadline) return false
@@ -90,17 +90,17 @@ const goneWithin = async (scene: DemoFolders, ms: number, signal?: NodeJS.Signal
 }
 
 /** Ends the remaining processes, with SIGTERM before SIGKILL. Returns how many processes needed a signal. */
-export const endProcesses = async (scene: DemoFolders): Promise<number> => {
+export const endProcesses = async (scene: Pick<Stage, 'mark'>): Promise<number> => {
   if (await goneWithin(scene, 0)) return 0
   const left = marked(scene).length
   if (!(await goneWithin(scene, 10_000, 'SIGTERM'))) await goneWithin(scene, 10_000, 'SIGKILL')
   return left
 }
 
-/** Runs `unstuck stop` in both folders and waits `exitMs` for the processes. Returns how many had to be ended by a signal. */
-export const stopEngines = async (io: Io, scene: DemoFolders, exitMs: number): Promise<number> => {
+/** Runs `unstuck stop` in each folder and waits `exitMs` for the processes. Returns how many had to be ended by a signal. */
+export const stopEngines = async (io: Io, scene: Stage, exitMs: number): Promise<number> => {
   const signal = AbortSignal.timeout(30_000)
-  const calls = [scene.repository, scene.folder].map((cwd) => callCli(io, scene, { cwd, args: ['stop'], signal }))
+  const calls = scene.places.map((cwd) => callCli(io, scene, { cwd, args: ['stop'], signal }))
   await Promise.allSettled(calls) // an engine that does not stop is ended with the remaining processes
   if (await goneWithin(scene, exitMs)) return 0
   return endProcesses(scene)

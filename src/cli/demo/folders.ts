@@ -14,29 +14,42 @@ import { chaptersFor, checkCommand, folderFiles, repositoryFiles, type Chapter }
 import { defined } from '../../domain/defined.ts'
 
 /** Environment variable that marks every process of the demo with the demo's folder, so that all can be found at the end. */
-export const markName = 'DEMO_FOLDER'
+const markName = 'DEMO_FOLDER'
 
-export interface DemoFolders {
+/** What drive.ts needs to start programs in a scratch folder and to end all of them. */
+export interface Stage {
+  environment: Record<string, string>
+  /** Variable and value that every process of the stage has in its environment, and no other process has. */
+  mark: readonly [name: string, value: string]
+  /** The folders in which engines run. */
+  places: readonly string[]
+}
+
+export interface DemoFolders extends Stage {
   root: string
   repository: string
   folder: string
   chapters: Chapter[]
-  environment: Record<string, string>
   signal(name: string): string
   taskFile(place: Chapter['place']): string
 }
 
 /** The user's own settings of Unstuck and git would change the course of the demo. */
-const foreign = /^(UNSTUCK_|GIT_|FAILED_TASK_)/
+const foreign = /^(UNSTUCK_(?!LOG$)|GIT_|FAILED_TASK_)/
 
-const environmentOf = (io: Io, root: string): Record<string, string> => {
+/** The user's environment for a stage below `root`, with a home of its own. */
+export const stageEnvironment = (
+  io: Pick<Io, 'environment' | 'self'>,
+  root: string,
+  [markName, mark]: Stage['mark'],
+): Record<string, string> => {
   const kept = Object.entries(io.environment).flatMap(([name, value]) =>
     value === undefined || foreign.test(name) ? [] : [[name, value] as const],
   )
   const environment = Object.fromEntries(kept)
   // The checks call `node`, which must be this Node even if the machine has another one or none.
   const path = [dirname(io.self[0] ?? ''), environment.PATH ?? ''].join(delimiter)
-  return { ...environment, PATH: path, UNSTUCK_HOME: join(root, 'state'), [markName]: root }
+  return { ...environment, PATH: path, UNSTUCK_HOME: join(root, 'state'), [markName]: mark }
 }
 
 export const demoGit = (cwd: string, ...args: string[]): string =>
@@ -47,7 +60,7 @@ export const demoGit = (cwd: string, ...args: string[]): string =>
   }).trim()
 
 /** The agents have the extension of this file: TypeScript in a checkout, JavaScript in the package. */
-const agentProgram = (name: string): string =>
+export const agentProgram = (name: string): string =>
   fileURLToPath(new URL(`../../../sim/agents/${name}${extname(import.meta.url)}`, import.meta.url))
 
 const drivers = { steady: 'command', overloaded: 'claude', fenced: 'claude', untrusting: 'codex' } as const
@@ -99,7 +112,7 @@ const writeTasks = (scene: DemoFolders, place: Chapter['place'], goal: string, a
   writeFileSync(scene.taskFile(place), `${JSON.stringify({ version: 1, goal, allowedDirs, tasks }, null, 2)}\n`)
 }
 
-const makeRepository = (folder: string): void => {
+export const makeRepository = (folder: string): void => {
   demoGit(folder, 'init', '--quiet', '--template=')
   demoGit(folder, 'symbolic-ref', 'HEAD', 'refs/heads/main')
   demoGit(folder, 'add', '--all')
@@ -159,12 +172,13 @@ const fill = (io: Io, root: string, disabled: string[]): DemoFolders => {
       `${root} is inside a git repository; set TMPDIR to a folder outside of any repository, then run the demo again`,
     )
   }
+  const mark = [markName, root] as const
   const scene: DemoFolders = {
     root,
     repository,
     folder,
     chapters: chaptersFor(outside),
-    environment: environmentOf(io, root),
+    ...{ environment: stageEnvironment(io, root, mark), mark, places: [repository, folder] },
     signal: (name) => join(signals, name),
     taskFile: (place) => join(root, `${place}.json`),
   }
