@@ -53,6 +53,7 @@ export const serveDashboard = async (engine: URL): Promise<{ server: ViteDevServ
   const proxy = proxyTo(engine, () => address?.origin)
   const paths = new Set(Object.values(routes).map(({ path }) => path))
   const proxied = [...paths].filter((path) => !ofThePage.has(path)).map((path) => [patternOf(path), proxy])
+  const before = process.listeners('SIGTERM')
   const server = await createServer({
     ...{ configFile: join(repositoryRoot, 'dashboard', 'vite.config.ts'), configLoader: 'native' },
     ...{
@@ -70,6 +71,8 @@ export const serveDashboard = async (engine: URL): Promise<{ server: ViteDevServ
       },
     },
   })
+  // Vite would exit at once, before the engine and its agents have ended and their folder is removed.
+  for (const listener of process.listeners('SIGTERM')) if (!before.includes(listener)) process.off('SIGTERM', listener)
   await server.listen()
   address = new URL(server.resolvedUrls?.local[0] ?? '')
   return { server, url: address }
