@@ -24,11 +24,11 @@ export interface PrintOptions {
 /** What a program prints on its standard output; empty when it prints nothing within 30 s. Never rejects. */
 export const printedBy = (program: string, args: string[], { signal, ...where }: PrintOptions): Promise<string> => {
   const ending = { timeout: answerMs, killSignal: 'SIGKILL', ...defined({ signal }) } as const
-  return new Promise((resolve) => {
+  return new Promise<string>((resolve) => {
     const child = execFile(program, args, { ...where, ...ending }, (_error, stdout) => resolve(stdout))
     // If the program exits without reading, the error of the pipe must not end the engine.
     child.stdin?.on('error', () => undefined).end()
-  })
+  }).catch(() => '') // some faults of a start are thrown: a folder that is a file
 }
 
 /** What the program prints for `--version`; empty when it prints nothing within 30 s. Never rejects. */

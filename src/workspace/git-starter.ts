@@ -6,7 +6,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { runGit, type GitCommand, type GitExit } from './run-git.ts'
+import { noOutput, runGit, type GitCommand, type GitExit } from './run-git.ts'
 import type { GitReply, GitRequest } from './git-process.ts'
 
 const program = fileURLToPath(new URL(`./git-process${extname(import.meta.url)}`, import.meta.url))
@@ -26,8 +26,8 @@ let count = 0
 let starter: Starter | undefined
 
 const lost = (signal?: NodeJS.Signals | null): GitExit => ({
+  ...noOutput,
   ...(signal == null ? { reason: 'the process that starts git has ended' } : { signal }),
-  ...{ timedOut: false, isCanceled: false, isMaxBuffer: false, stdout: '', stderr: '' },
 })
 
 /** It keeps its parent running only while a command does. */

@@ -38,8 +38,10 @@ const endOf = (error: ExecFileException | null): Pick<GitExit, 'exitCode' | 'sig
   return error.signal == null ? { reason: error.message } : { signal: error.signal }
 }
 
-/** Settles when git has ended, also after a cancellation, so that its lock files are gone by then. */
-export const runGit = (command: GitCommand, signal?: AbortSignal): Promise<GitExit> =>
+/** Of a command that did not run to its end. */
+export const noOutput = { timedOut: false, isCanceled: false, isMaxBuffer: false, stdout: '', stderr: '' } as const
+
+const start = (command: GitCommand, signal?: AbortSignal): Promise<GitExit> =>
   new Promise((resolve) => {
     const { args, extendEnv, input, encoding = 'utf8', timeoutMs, maxBuffer } = command
     const env = { ...(extendEnv ? process.env : {}), ...command.env }
@@ -57,3 +59,13 @@ export const runGit = (command: GitCommand, signal?: AbortSignal): Promise<GitEx
     // Git may end without reading its input.
     child.stdin?.on('error', () => undefined).end(input)
   })
+
+/**
+ * Settles when git has ended, also after a cancellation, so that its lock files are gone by then. Never rejects: some faults of a start are
+ * thrown (a folder that is a file, arguments that are too long), and they would end the process that starts git for all runs.
+ */
+export const runGit = (command: GitCommand, signal?: AbortSignal): Promise<GitExit> =>
+  start(command, signal).catch((error: unknown) => ({
+    ...noOutput,
+    reason: error instanceof Error ? error.message : String(error),
+  }))

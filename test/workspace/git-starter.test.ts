@@ -71,6 +71,17 @@ it('gives what git printed and its exit code in the same form, byte for byte', a
   await expect(git(['parent'], nowhere)).rejects.toThrow(/could not be run: .*; git 2\.39 or newer must be on PATH/)
 })
 
+it.each([
+  ['a folder that is a file', () => ({ ...options, cwd: join(top, 'git') }), ['parent']],
+  ['an argument that is too long', () => options, ['parent', 'x'.repeat(1_000_000)]],
+])('says why git could not be started, and others go on: %s', async (_name, at, args) => {
+  const before = await throughProcess()
+  const [failed, other] = await Promise.allSettled([git(args, at()), git(['parent'], options)])
+  expect(failed).toMatchObject({ status: 'rejected', reason: { code: 'GIT_FAILED' } })
+  expect(String((failed as PromiseRejectedResult).reason)).toMatch(/spawn (?:ENOTDIR|E2BIG)/)
+  expect([other.status, await throughProcess()]).toEqual(['fulfilled', before])
+})
+
 it('ends a command that is cancelled or takes too long', async () => {
   await throughProcess()
   const cancel = new AbortController()
