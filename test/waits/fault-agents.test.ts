@@ -3,7 +3,7 @@
  * question, and leaves nothing running. Those that stand still are in stalls.test.ts, what floods in test/hostile.
  */
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -51,6 +51,11 @@ const agents = {
     driver: 'command' as const,
     program: `const { rmSync } = await import('node:fs')
       if (count('TOP/gone-once') === 1) rmSync(process.cwd(), { recursive: true }); else put('made.txt', 'made')`,
+  },
+  replaced: {
+    driver: 'command' as const,
+    program: `const { rmSync } = await import('node:fs'); const here = process.cwd()
+      if (count('TOP/replaced') > 1) put('made.txt', 'made'); else { rmSync(here, { recursive: true }); put(here, 'a file') }`,
   },
   'gone-always': {
     driver: 'command' as const,
@@ -185,22 +190,24 @@ test('where the checks fail on what it left, that is what it is told before a pe
   ).toEqual([false])
 })
 
-test('one that removes the folder in which it works begins again in a new one', async () => {
-  expect(await ended('gone-once')).toBe('ready')
-  expect(scene.show('made.txt', goalOf('gone-once'))).toBe('made')
-  expect(await scene.recoveries(goalOf('gone-once'))).toMatchObject([
-    { playbook: 'workspace-renewal', status: 'success' },
-  ])
-})
+test.each(['gone-once', 'replaced'])(
+  'one that removes the folder in which it works begins again in a new one: %s',
+  async (name) => {
+    expect(await ended(name)).toBe('ready')
+    expect(scene.show('made.txt', goalOf(name))).toBe('made')
+    expect(await scene.recoveries(goalOf(name))).toMatchObject([{ playbook: 'workspace-renewal', status: 'success' }])
+  },
+)
 
-test('one that does so each time is one question, without an offer to take over what is gone', async () => {
+test('one that does so each time is one question, and a person who takes over gets a folder', async () => {
   expect(await ended('gone-always')).toBe('awaiting_human')
-  expect((await questionsOf('gone-always')).map(({ choices }) => choices.map(({ kind }) => kind))).toEqual([
-    ['hint', 'cancel'],
-  ])
+  const [question, ...more] = await questionsOf('gone-always')
+  expect([question?.choices.map(({ kind }) => kind), more]).toEqual([['hint', 'take_over', 'cancel'], []])
   expect(await scene.recoveries(goalOf('gone-always'))).toContainEqual(
     expect.objectContaining({ playbook: 'workspace-renewal', status: 'failed' }),
   )
+  await scene.post(`/tasks/${question?.taskId}/take-over`, { by: 'ada' })
+  expect(existsSync((await scene.task(goalOf('gone-always'))).takenOver?.folder ?? '')).toBe(true)
 })
 
 test('an agent whose last lines match a rule does not count as dead', async () => {

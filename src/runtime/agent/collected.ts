@@ -64,7 +64,7 @@ export const collectNow = async (runContext: RunContext): Promise<ChangeList> =>
   return runContext.collected
 }
 
-/** The work of an agent that failed; undefined = its workspace is gone or broken, and a snapshot may hold work. */
+/** The work of an agent that failed; undefined = its workspace is gone or broken. */
 export const leftWork = async (runContext: RunContext): Promise<ChangeList | undefined> => {
   try {
     return await collectNow(runContext)

@@ -48,14 +48,10 @@ const outsideCauses = new Map<DiagnosisLabel, string>([
   ['llm_quota', 'wait for the limit to reset, or raise it'],
 ])
 
-/** An agent may have removed the folder in which a person would go on. */
-const mayTakeOver = ({ context, goal, paths, run }: RunContext): boolean =>
-  run.launches.length > 0 && (goal.repoMode === 'direct' || context.ports.files.existsSync(paths.workspace))
-
-const agentHelp = (runContext: RunContext): Choice[] => {
-  const { task, run } = runContext
-  return [hintChoice(task.id), ...(mayTakeOver(runContext) ? [takeOverChoice(task.id, run.id)] : [])]
-}
+const agentHelp = ({ task, run }: RunContext): Choice[] => [
+  hintChoice(task.id),
+  ...(run.launches.length === 0 ? [] : [takeOverChoice(task.id, run.id)]),
+]
 
 const permissionHelp = (runContext: RunContext, { label, facts }: Diagnosis): Choice[] => {
   const { task, goal, driver, context } = runContext

@@ -18,6 +18,7 @@ import { appendEvent, storeNow } from '../../store/event.ts'
 import { getGoal, moveGoal } from '../../store/goal.ts'
 import { verdictOn } from '../../store/judged-run.ts'
 import { recoveriesOf, type Recovery } from '../../store/recovery.ts'
+import { listRuns } from '../../store/run.ts'
 import { moveTask } from '../../store/task.ts'
 import { leftWork } from '../agent/collected.ts'
 import { blockerEventText, questionOf, type PersonQuestion } from '../core/question.ts'
@@ -190,8 +191,12 @@ const leftNothing = async (runContext: RunContext, { facts }: Diagnosis): Promis
   const { changed }: AnyFacts = facts
   const changes = changed ?? (await leftWork(runContext))?.changes
   if (changes !== undefined) return changes.length === 0
-  const { context, run } = runContext
-  return (await context.ports.git.listSnapshots(context.shadow, run.id)).length === 0
+  // Its workspace is gone or broken, so only snapshots may hold work, also those of the attempts that it continued.
+  const { context, task } = runContext
+  if (task.rework !== null) return false
+  for (const { id } of await listRuns(context.db, { taskId: task.id }))
+    if ((await context.ports.git.listSnapshots(context.shadow, id)).length > 0) return false
+  return true
 }
 
 export const endExhausted = async (
