@@ -61,7 +61,19 @@ const timesOf = (io: Io, [cron = '', ...words]: string[], { timeZone = zoneHere(
   return { words, body: { cron, timeZone } }
 }
 
-const triggerOf = async (io: Io, words: string[], { on = '', timeZone }: ScheduleOptions) => {
+const isCron = (text: string, now: Date): boolean => {
+  try {
+    checkCron(text, 'UTC', now)
+    return true
+  } catch {
+    return false // it is a word of the goal
+  }
+}
+
+const triggerOf = async (io: Io, words: string[], { on = '', timeZone }: ScheduleOptions, now: Date) => {
+  const [first = ''] = words
+  if (isCron(first, now))
+    throw new AppError('USAGE', `a schedule has times or a trigger; leave "${safe(first)}" or --on out`)
   if (timeZone !== undefined)
     throw new AppError('USAGE', '--time-zone belongs to a cron expression; leave it or --on out')
   const { root } = (await homeOf(io)).repository
@@ -73,7 +85,7 @@ export const scheduleAddCommand = async (io: Io, given: string[], options: Sched
   const now = new Date()
   const { words, body: when } = await (on === undefined
     ? timesOf(io, given, options, now)
-    : triggerOf(io, given, options))
+    : triggerOf(io, given, options, now))
   if (words.length === 0)
     throw new AppError('USAGE', 'the goal is missing: unstuck schedule add "0 2 * * *" "<goal>", or --on push "<goal>"')
   const accepted = await acceptedRequest(io, words, { ...chosen, allowDir: [] })

@@ -184,6 +184,7 @@ test('a push begins a goal, and what that goal lands begins none', { timeout: 12
   expect(await refused('--on', 'issue-labelled', 'Make it')).toContain('forge.label')
   expect(await refused('--on', 'push', 'Make it', '--time-zone', 'Europe/Berlin')).toContain('--time-zone')
   expect(await refused('--on', 'push')).toContain('goal')
+  expect(await refused('--on', 'push', '0 2 * * *', 'Make it')).toContain('0 2 * * *')
   expect(await refused('0 2 * * *')).toContain('goal')
   expect(await listed()).toEqual([])
 
