@@ -103,7 +103,10 @@ export const Actions = ({ actions, about }: { actions: PageAction[]; about: stri
   const withField = actions.find(({ field }) => field !== undefined)
   if (actions.length === 0 && error === null) return null
   const choose = (action: PageAction): void =>
-    action.confirm === undefined ? mutate(withText(action, written)) : setUnconfirmed(action)
+    // What was sent is not to be sent again by the next click.
+    action.confirm === undefined
+      ? mutate(withText(action, written), { onSuccess: () => write('') })
+      : setUnconfirmed(action)
   const decide = (action: PageAction, sure: boolean): void => {
     setUnconfirmed(undefined)
     if (sure) mutate(action)

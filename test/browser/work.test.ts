@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { GoalView, TaskView } from '../../src/api/contract.ts'
-import { until } from '../hostile/scene.ts'
+import type { EventView, GoalRequest, GoalView, TaskView } from '../../src/api/contract.ts'
+import { standardTask, until } from '../hostile/scene.ts'
 import { openBrowserScene, type BrowserScene } from './scene.ts'
 
 /** To look at by hand: set UNSTUCK_SHOTS to a folder. */
@@ -106,6 +106,32 @@ test('by keyboard: through the lines, into a task and back', async () => {
   await press('j')
   await press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
+})
+
+test('words to an agent at work are sent once', async () => {
+  const id = (await tasksOf(parser)).find(({ title }) => title === 'Add a benchmark')?.id
+  await page.goto(`${scene.url()}/#/tasks/${id}`)
+  const field = page.getByLabel('What it should know now')
+  await field.fill('Measure the lexer, too')
+  await press('Enter')
+  await until(async () => ((await field.inputValue()) === '' ? true : undefined), 'an empty field')
+  expect(await page.getByRole('button', { name: /^Tell the agent/ }).isDisabled()).toBe(true)
+  const sent = await scene.api<EventView[]>(`/events?task=${id}&limit=1000`)
+  expect(sent.filter(({ type }) => type === 'run.message_sent')).toHaveLength(1)
+})
+
+test('a schedule says when it begins its goal, or what begins it', async () => {
+  const goal: GoalRequest = {
+    input: { title: 'Tidy up', requirement: 'Tidy up.', tasks: [standardTask], allowedDirs: [], warnings: [] },
+    options: { autoMerge: false, repoMode: 'local', allowedDirs: [], harness: null, limits: {} },
+  }
+  await scene.api('/schedules', { goal, trigger: 'push' })
+  await scene.api('/schedules', { goal, cron: '0 2 1 1 *', timeZone: 'UTC' })
+  await page.goto(`${scene.url()}/#/`)
+  const lines = region('Scheduled 2').getByRole('listitem')
+  await lines.first().waitFor(slow)
+  expect((await lines.allInnerTexts()).map((text) => text.includes('on push')).toSorted()).toEqual([false, true])
+  for (const { id } of (await scene.status()).schedules) await scene.api(`/schedules/${id}/remove`, {})
 })
 
 test('Recovery says how often each cause was recovered from, what costs most, and stays readable everywhere', async () => {
