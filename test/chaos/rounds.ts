@@ -129,16 +129,19 @@ const killAtPoints = async (scene: Scene, round: Round, before: () => Promise<vo
   for (const [index, { point, pass }] of round.kill.points.entries()) {
     const mark = join(scene.world.root, `killed-${index}`)
     const arm = join(scene.world.root, `armed-${index}`)
+    // A later engine continues at once what the one before it had begun, and may be past the point when it is ready.
+    if (index > 0) writeFileSync(arm, '')
     const engine = await start(scene, {
       CHAOS_POINT: point,
       CHAOS_PASS: String(pass),
       CHAOS_MARK: mark,
       CHAOS_ARM: arm,
     })
-    if (index === 0) await before()
-    writeFileSync(arm, '')
-    if (index === 0) await post(scene, goals[round.kind])
-    else await postIfMissing(scene, goals[round.kind], wanted)
+    if (index === 0) {
+      await before()
+      writeFileSync(arm, '')
+      await post(scene, goals[round.kind])
+    } else await postIfMissing(scene, goals[round.kind], wanted)
     await untilKilled(scene, engine)
     if (!existsSync(mark) || readFileSync(mark, 'utf8') !== point)
       throw new Error(`the engine was not killed at ${point}`)
