@@ -82,7 +82,7 @@ export interface ObservedCheck {
   installs?: Install[]
   /** A command of the repository after which the check ran, seen in the clone of the checks. `install`: what that command needed itself. */
   build?: { command: string; install?: Install }
-  /** What the agent wrote where git ignores it, so that it is no part of the work, and the output says is missing. */
+  /** What the agent wrote where git ignores it, and the output says is missing; it is not part of the work. */
   unkept?: readonly AbsentFile[]
   /** How an install for it ended that the work's own manifest and lockfile make impossible. */
   refusedInstall?: string

@@ -63,7 +63,7 @@ export interface LoginFacts {
 }
 
 export interface LeftFacts {
-  /** Git tree of what the agent left, if that is a change and there are checks for it; empty = unknown. */
+  /** Git tree of what the agent left; absent = it left no change, there is no check for it, or it cannot be read. */
   left?: string
 }
 
@@ -76,7 +76,7 @@ export interface StallFacts extends LeftFacts {
   call?: string
   /** Programs that it had started before it opened a session, such as servers of tools. */
   started?: readonly string[]
-  /** A restart for the same reason left these very files before, and the process did not report a failure itself. */
+  /** Its process died, without having reported a failure, on the files that an earlier restart left. */
   again?: true
 }
 

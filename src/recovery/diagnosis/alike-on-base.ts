@@ -12,8 +12,8 @@ export const failsOnBaseToo = ({ baseline }: ObservedCheck): boolean =>
   (baseline.state === 'fails' || baseline.state === 'no tests' || baseline.label !== undefined)
 
 /**
- * What the agent wrote and git ignores, so that the check misses it. Not the output of a build that is missing without the work as well: that no agent
- * can mend.
+ * What the agent wrote and git ignores, so that the check misses it. Not the output of a build that is missing without the work as well:
+ * no agent can mend that.
  */
 export const unkeptIn = (check: ObservedCheck): string[] =>
   (check.unkept ?? []).filter(({ asks }) => !asks || !failsOnBaseToo(check)).map(({ path }) => path)

@@ -26,7 +26,7 @@ export const tellingLine = (check: ObservedCheck): string => {
 
 /** Of what the agent wrote where git ignores it. */
 export const unkeptText = (paths: readonly string[]): string =>
-  `the agent wrote ${paths.slice(0, 5).join(', ')}, but git ignores it, so it is no part of the work`
+  `the agent wrote ${paths.slice(0, 5).join(', ')}, but git ignores it, so it is not part of the work`
 
 export const statusText = (check: ObservedCheck): string =>
   check.signal === null ? `exit ${check.exitCode}` : `signal ${check.signal}`

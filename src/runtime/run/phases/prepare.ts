@@ -262,7 +262,7 @@ const baseOfWorkToCheck = async (runContext: RunContext, base: string): Promise<
   const { context, goal, run } = runContext
   const before = attemptBefore(await listRuns(context.db, { taskId: run.taskId }), run.number)
   if (before === undefined || !(await waitedForMachine(runContext, before))) return undefined
-  // Nobody could tell any more that its agent did not end properly, so the work would land by itself: the agent is called again.
+  // This attempt would not know that the agent failed, and the work would land without a person: the agent is called again.
   if (unfinishedAs(before) !== undefined) return undefined
   if (goal.repoMode !== 'direct') return base
   const { git } = context.ports

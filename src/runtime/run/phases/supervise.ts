@@ -76,8 +76,9 @@ const isSignal = (code: number): boolean => code > 128 && code <= 128 + 64
 /** A program that reports its own failure is believed: what it left may be half of the work, and pass the checks all the same. */
 const reportsFailure = ({ code }: LaunchExit): boolean => code !== null && code !== 0 && !isSignal(code)
 
-/** Whether an earlier restart left these very files, so that another one would change nothing. */
-const leftAgain = async ({ context, task }: RunContext, { tree }: ObservedStall): Promise<boolean> => {
+/** Whether its process died on the files that an earlier restart left, so that another one would change nothing. */
+const diedAgain = async ({ context, task }: RunContext, { kind, tree }: ObservedStall): Promise<boolean> => {
+  if (kind !== 'agent_died') return false
   const past = await recoveriesOf(context.db, task.id)
   return past.some(({ action }) => (action as { restart?: { tree: string } }).restart?.tree === tree)
 }
@@ -99,7 +100,7 @@ const recoverTurn = async (runContext: RunContext, { reading, settled, exit }: E
   const { denials, observeRefusal } = await observeFailedLaunch(runContext, reading.denials)
   const isLimit = stall === undefined && limitOf(settled.error) !== undefined
   const left = isLimit ? undefined : await uncheckedWork(runContext)
-  const again = stall !== undefined && !reportsFailure(exit) && (await leftAgain(runContext, stall))
+  const again = stall !== undefined && !reportsFailure(exit) && (await diedAgain(runContext, stall))
   const evidence =
     stallEvidence(stall && { ...stall, ...defined({ left, again: again || undefined }) }, denials) ??
     failureEvidence({
