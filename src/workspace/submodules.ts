@@ -3,10 +3,11 @@
  * submodule becomes a new repository that borrows the objects, so no configuration or hook of the source applies. A record next
  * to the workspace lists them, because nothing inside can be trusted once an agent has worked there.
  */
-import { appendFile, lstat, mkdir, realpath, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
 import { readRegularText } from '../platform/regular-file.ts'
 import { messageOf } from '../errors.ts'
+import { isFolder } from './installed/bounded-read.ts'
 import { lstatInside } from './lstat-inside.ts'
 import { cloneConfig } from './clone.ts'
 import { removeFolder } from './remove-folder.ts'
@@ -62,9 +63,6 @@ interface Source {
   gitDirs: string[]
   checkout: string | undefined
 }
-
-const isFolder = async (path: string): Promise<boolean> =>
-  (await lstat(path).catch(() => undefined))?.isDirectory() === true
 
 /** The git directory of a checkout: its `.git` folder, or the target of its `.git` file. */
 const gitDirOf = async (checkout: string): Promise<string | undefined> => {

@@ -9,7 +9,7 @@ import { dependencyFiles } from '../../recovery/install.ts'
 import { installActionKeyOf } from '../../recovery/playbook.ts'
 import { recoveriesOfRun } from '../../store/recovery.ts'
 import { manifestScripts } from './manifest-scripts.ts'
-import { isFolder, readIfFile } from '../core/files.ts'
+import { isRealFolder, readIfFile } from '../core/files.ts'
 import { checkedTreeOf, type RunContext } from '../core/run-context.ts'
 import { defined } from '../../domain/defined.ts'
 
@@ -77,7 +77,7 @@ const withUnkept = async (runContext: RunContext, failed: ObservedCheck): Promis
   if (goal.repoMode === 'direct' || lines.length === 0 || startedAt == null || run.baseCommit === null) return failed
   const { git, files } = context.ports
   // What the work is was collected before; an agent may have removed the folder since.
-  if (!isFolder(files, paths.workspace)) return failed
+  if (!isRealFolder(files, paths.workspace)) return failed
   const request = { workspace: paths.workspace, base: run.baseCommit, since: Date.parse(startedAt) }
   const workspace = checkedTreeOf(runContext)
   const isHere = (path: string): boolean => files.existsSync(join(workspace, path))

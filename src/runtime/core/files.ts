@@ -76,7 +76,7 @@ export const readIfFile = (files: Files, path: string): string | undefined => {
 }
 
 /** Not for a link to a folder: git works in none. */
-export const isFolder = (files: Pick<Files, 'existsSync' | 'isLink' | 'statSync'>, path: string): boolean =>
+export const isRealFolder = (files: Pick<Files, 'existsSync' | 'isLink' | 'statSync'>, path: string): boolean =>
   !files.isLink(path) && files.existsSync(path) && files.statSync(path).isDirectory()
 
 /** In one step, so that an engine that is killed leaves the old text or the new one. */

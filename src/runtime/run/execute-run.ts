@@ -14,7 +14,7 @@ import { stopProcesses, keepSnapshot, stopLaunch } from '../agent/stop-agent.ts'
 import { reservePorts } from '../core/reserved-ports.ts'
 import { isRepositoryGone, repositoryBack } from '../core/gone-repository.ts'
 import { isOutage } from '../core/remote-link.ts'
-import { isFolder } from '../core/files.ts'
+import { isRealFolder } from '../core/files.ts'
 import { isReleased, workTreeOf, type RunContext } from '../core/run-context.ts'
 import { dropUnusedRunRef, publishesRunRefs } from '../landing/run-refs.ts'
 import { recover } from './carry-out.ts'
@@ -34,7 +34,7 @@ const phases: Record<RunPhase, Phase> = { prepare, launch, supervise, collect, v
 /** Whatever failed then failed for that reason. */
 const isWorkspaceGone = (runContext: RunContext): boolean =>
   runContext.run.launches.some(({ startedAt }) => startedAt !== null) &&
-  !isFolder(runContext.context.ports.files, workTreeOf(runContext))
+  !isRealFolder(runContext.context.ports.files, workTreeOf(runContext))
 
 /**
  * Ends a run after an error of the engine: an operational error is evidence for a recovery, any other error is a bug
