@@ -164,7 +164,7 @@ export default defineConfig({
           name: 'browser',
           sequence: { groupOrder: 7 },
           include: ['test/browser/*.test.ts'],
-          testTimeout: 120_000,
+          testTimeout: 600_000,
           expect: { poll: { timeout: 30_000 } },
           hookTimeout: 300_000,
           fileParallelism: false,

@@ -6,7 +6,7 @@ import { until } from '../hostile/scene.ts'
 import { openBrowserScene, type BrowserScene } from './scene.ts'
 
 const attack = '<img src=x onerror="window.harmed=1"><script>window.harmed=1</script>'
-const slow = { timeout: 60_000 }
+const slow = { timeout: 240_000 }
 
 let scene: BrowserScene
 let context: BrowserContext

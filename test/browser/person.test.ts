@@ -10,7 +10,7 @@ import { openBrowserScene, type BrowserScene } from './scene.ts'
 
 /** To look at by hand: set UNSTUCK_SHOTS to a folder. */
 const shots = process.env.UNSTUCK_SHOTS ?? mkdtempSync(join(tmpdir(), 'unstuck-shots-'))
-const slow = { timeout: 60_000 }
+const slow = { timeout: 240_000 }
 
 let scene: BrowserScene
 let page: Page

@@ -16,7 +16,7 @@ interface Recorded {
   body: string
 }
 
-const slow = { timeout: 60_000 }
+const slow = { timeout: 240_000 }
 const program = fileURLToPath(new URL('../fixture/browser/impostor.mjs', import.meta.url))
 
 let scene: BrowserScene

@@ -17,7 +17,7 @@ import { prepareEngineHome } from '../support/engine-home.ts'
 import { commitAll, put, user } from '../workspace/scene.ts'
 import { launchChromium } from './scene.ts'
 
-const slow = { timeout: 60_000 }
+const slow = { timeout: 240_000 }
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
 const top = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-switch-')))
 const environment = {

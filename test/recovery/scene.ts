@@ -143,7 +143,8 @@ const makeRepository = (
   return root
 }
 
-const deadlineMs = 200_000
+/** Not what a wait takes, but what it may take on a machine that is busy with others. */
+const deadlineMs = 600_000
 
 type WaitFor = <T>(what: string, look: () => Promise<T | undefined>, atLeastEveryMs?: number) => Promise<T>
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Goal, Task } from '../../src/api/contract.ts'
 import { startTimeOf } from '../../src/platform/process.ts'
+import { shortened } from '../support/form.ts'
 import { faultProgram, openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
 const claude = (program: string): FaultAgent => ({ driver: 'claude', program })
@@ -58,11 +59,12 @@ test('a denial in a turn whose verification passes is only noted', async () => {
 })
 
 describe('a ceiling stops the agent and a person is asked', () => {
-  test.each([
+  const ceilings = [
     { harness: 'hungry', limits: { goalTokens: 100 }, what: /goal's ceiling of 100 tokens/ },
     { harness: 'costly', limits: { goalCostUsd: 1 }, what: /goal's ceiling of 1 US dollars/ },
     { harness: 'slow', limits: { runSeconds: 2 }, what: /2 seconds/ },
-  ])('$harness', async ({ harness, limits, what }) => {
+  ]
+  test.each(shortened(ceilings, 1))('$harness', async ({ harness, limits, what }) => {
     const goal = await scene.goal([{ harness }], { limits })
     await scene.until(goal, 'awaiting_human')
     expect(isGone(harness)).toBe(true)

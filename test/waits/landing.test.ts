@@ -264,7 +264,7 @@ describe('unstuck land', () => {
 })
 
 describe('what begins', () => {
-  it('begins on what its target is now', async () => {
+  it.runIf(isLongForm)('begins on what its target is now', async () => {
     const scene = await open({ a: editor('a', 'list.txt', 1), b: editor('b', 'list.txt', 7) })
     letGo(scene)
     rmSync(join(scene.top, 'go'))

@@ -248,7 +248,7 @@ describe('a check that no agent can make run', () => {
     .filter((folder) => !existsSync(join(folder, 'mix')))
     .join(delimiter)
 
-  test.each([
+  const unable: [how: string, files: Record<string, string>, commands: string[], launches: number][] = [
     [
       'is asked about before the first launch where none of the inferred ones has its program',
       { 'mix.exs': '' },
@@ -271,7 +271,8 @@ describe('a check that no agent can make run', () => {
       [],
       1,
     ],
-  ])('%s', async (_how, files, commands, launches) => {
+  ]
+  test.each(shortened(unable, 2))('%s', async (_how, files, commands, launches) => {
     scene = await openScene({ agent: working }, {}, { files, environment: { PATH } })
     const goal = await scene.goal([{ commands }])
     await scene.until(goal, 'awaiting_human')

@@ -85,7 +85,7 @@ if (existsSync('tried.txt')) writeFileSync('twice.txt', 'right'); else writeFile
   },
 )
 
-test('without the section nothing is read, and the brief does not ask for it', async () => {
+test.runIf(isLongForm)('without the section nothing is read, and the brief does not ask for it', async () => {
   await open(undefined, { playbooks: { disabled: ['check-feedback', 'fresh-feedback'] } })
   propose('one', { command: mends })
   const goal = await scene.goal(tasksOf('one'))
@@ -157,7 +157,7 @@ test('AC-8: reject-recovery skips the command, and an agent continues without it
   expect((await cli('approve-recovery', '--loop', goal)).out).toContain('does not offer "approve"')
 })
 
-test('AC-8: resolve-recovery checks the work again as it is', async () => {
+test.runIf(isLongForm)('AC-8: resolve-recovery checks the work again as it is', async () => {
   await open({})
   propose('one', { command: 'make env' })
   const goal = await scene.goal([{ ...tasksOf('one')[0], commands: ['node outside.js'] }])
