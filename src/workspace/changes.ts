@@ -120,6 +120,19 @@ const sortSubmodule = async (root: string, path: string, into: FileFindings): Pr
   else if ((await lstatInside(root, `${path}/.git`)) !== undefined) into.nested.push(path)
 }
 
+/**
+ * Those of the missing files that the index of the work tree calls sparse: its agent narrowed the checkout, and removed nothing. An index
+ * that git cannot read names none.
+ */
+const sparseAmong = async (at: GitOptions, missing: readonly string[]): Promise<Set<string>> => {
+  const root = at.workTree ?? at.cwd
+  if (missing.length === 0 || (await lstatInside(root, '.git/index'))?.isFile() !== true) return new Set()
+  const own = { ...at, indexFile: join(root, '.git', 'index'), okCodes: [0, 128] }
+  const entries = fieldsOf((await git(['ls-files', '-z', '-t'], own)).stdout)
+  const sparse = new Set(entries.filter((entry) => entry.startsWith('S ')).map((entry) => entry.slice(2)))
+  return new Set(missing.filter((path) => sparse.has(path)))
+}
+
 /** Compares the files with the index. `exclude: 'nothing'` includes ignored files. */
 export const inspectFiles = async (at: GitOptions, exclude: string[] | 'nothing'): Promise<FileFindings> => {
   const root = at.workTree ?? at.cwd
@@ -138,7 +151,8 @@ export const inspectFiles = async (at: GitOptions, exclude: string[] | 'nothing'
   for (const candidate of tracked) await sort(root, candidate, found)
   for (const path of submodules) await sortSubmodule(root, path, found)
   found.nested.sort()
-  return found
+  const sparse = await sparseAmong(at, found.remove)
+  return { ...found, remove: found.remove.filter((path) => !sparse.has(path)) }
 }
 
 interface ChangedSubmodule {

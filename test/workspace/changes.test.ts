@@ -130,6 +130,18 @@ test('index flags of the agent hide nothing', async () => {
   expect(kinds(await captured(dir))).toEqual({ 'a.txt': 'modified', 'b.txt': 'modified' })
 })
 
+test('files that the agent took from its checkout without removing them are no deletions, one that it removed is', async () => {
+  scene = await setScene({ 'src/a.js': 'a', 'docs/b.md': 'b', 'docs/c.md': 'c' })
+  const dir = await workspaceOf(scene)
+  user(dir, 'sparse-checkout', 'set', 'docs')
+  unlinkSync(join(dir, 'docs/c.md'))
+  put(dir, { 'made.txt': 'made' })
+  expect(kinds(await captured(dir))).toEqual({ 'docs/c.md': 'deleted', 'made.txt': 'added' })
+  // An index that cannot be read says nothing: then what is missing counts as removed.
+  writeFileSync(join(dir, '.git/index'), 'damaged')
+  expect(kinds(await captured(dir))).toMatchObject({ 'src/a.js': 'deleted' })
+})
+
 test('a nested repository is reported, left out and a tracked folder with a .git of its own stays visible', async () => {
   scene = await setScene({ 'pkg/a.txt': 'a', 'was-file': 'x' })
   const dir = await workspaceOf(scene)
