@@ -501,6 +501,21 @@ describe('a failed check', () => {
     expect((facts as AnyFacts).feedback?.text.includes('made.js, but git ignores it') ?? false).toBe(isTold)
   })
 
+  it.each([
+    ['says nothing of its cause', { stdout: 'node quiet.js' }, true],
+    ['misses what the task asks for', { stderr: 'sh: 0: cannot open tool.sh: No such file', asked: true }, true],
+    ['misses a module that the task asks for', { stderr: "No module named 'add'", asked: true }, true],
+    ['misses something else', { stderr: 'sh: 0: cannot open tool.sh: No such file' }, false],
+    ['misses a module', { stderr: "No module named 'add'" }, false],
+    ['was killed by the machine', { stderr: 'Killed', exitCode: 137, asked: true }, false],
+  ] as const)('that is as red as on the base commit and %s is told once or not at all', (_name, more, isTold) => {
+    const { label } = diagnose(check(more))
+    const baseline = { ...before(label), isSame: true } as const
+    const found = diagnose(check({ source: 'inferred', changed: ['a.js'], baseline, ...more }))
+    const { feedback, unchanged } = found.facts as AnyFacts
+    expect([feedback !== undefined, unchanged === true]).toEqual([isTold, isTold])
+  })
+
   it('carries the command and how many checks remain', () => {
     expect(diagnose(check({ script: missing, remaining: 2 })).facts).toMatchObject({
       command: 'npm test',

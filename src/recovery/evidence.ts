@@ -102,6 +102,8 @@ export interface ObservedCheck {
   }
   /** Paths that the work changed; absent = unknown. */
   changed?: readonly string[]
+  /** The task asks for what the output says is missing, or for the check to pass. */
+  asked?: true
   /** All checks of this run in order, including this one. */
   plan?: readonly string[]
   /** The number of other checks that are still part of the plan. */

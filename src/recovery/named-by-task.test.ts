@@ -1,7 +1,7 @@
 /** What a task names may be weakened by its work; a wide path rule and a check's own command name nothing. */
 import { describe, expect, test } from 'vitest'
 import type { Weakening } from '../domain/run.ts'
-import { unnamedWeakenings, type NamingTask } from './named-by-task.ts'
+import { isAskedByTask, unnamedWeakenings, type NamingTask } from './named-by-task.ts'
 
 const weakening = (path: string, kind: Weakening['kind'] = 'check redefined'): Weakening => ({
   ...{ kind, path, count: 1, detail: '' },
@@ -47,4 +47,20 @@ describe('is not named', () => {
 test('a snapshot and a test under another name are shown only', () => {
   const shown = [weakening('a.snap', 'snapshot changed'), weakening('a.test.ts', 'test renamed')]
   expect(unnamedWeakenings(task({}), shown)).toEqual([])
+})
+
+describe('what a failed check lacks', () => {
+  test.each<[boolean, string, string[]]>([
+    [true, 'Write tool.sh, which prints hi.', ['tool.sh']],
+    [true, 'Write lib/add.py with a function.', ['add.py']],
+    [true, 'Make the tests pass.', []],
+    [true, 'The build is broken since Monday.', []],
+    [true, 'Fix CI', []],
+    [false, 'Write tool.sh, which prints hi.', ['fixtures/key.pem']],
+    [false, 'Never change tool.sh.', ['tool.sh']],
+    [false, 'Write a parser, and a test for it.', ['requests.py']],
+    [false, 'Add a retry to the client.', ['dd.py']],
+  ])('is asked for (%s) by %s with %j', (isAsked, instructions, missing) => {
+    expect(isAskedByTask(task({ instructions }), missing)).toBe(isAsked)
+  })
 })

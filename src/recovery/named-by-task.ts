@@ -34,8 +34,9 @@ const forbids = /\b(?:not|never|without|cannot|nor|leave|keep|except|avoid|untou
 
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
 
-const mentions = (sentence: string, name: string): boolean =>
-  new RegExp(String.raw`(?<![\w./-])(?:\./)?${escaped(name)}(?![\w/-]|\.\w)`).test(sentence)
+/** `inside`: a longer path that ends with the name counts as well. */
+const mentions = (sentence: string, name: string, inside = false): boolean =>
+  new RegExp(String.raw`(?<![\w.${inside ? '' : '/'}-])(?:\./)?${escaped(name)}(?![\w/-]|\.\w)`).test(sentence)
 
 /** The sentences that forbid nothing, with the commands of the checks removed. */
 export const sentencesOf = ({ title, instructions, commands, originalCommands }: NamingTask): string[] => {
@@ -48,6 +49,22 @@ export const sentencesOf = ({ title, instructions, commands, originalCommands }:
 export const isNamedByTask = (task: NamingTask, path: string): boolean =>
   task.allowedPaths.some((rule) => ruleNames(rule, path)) ||
   sentencesOf(task).some((sentence) => mentions(sentence, path) || mentions(sentence, path.split('/').at(-1) ?? path))
+
+const check = '(?:tests?|checks?|suite|build|lint(?:er)?|CI)'
+const aboutCheck = new RegExp(
+  String.raw`\b(?:fix|repair|mend|make|get|turn|solve)\b.{0,60}\b${check}\b|\b${check}\b.{0,40}\b(?:pass(?:es)?|green|fail(?:s|ed|ing)?|red|broken)\b`,
+  'i',
+)
+
+/**
+ * Whether the task asks for what a failed check lacks: for one of the missing paths, or for the check to pass. An agent may mend that
+ * also where it looks like a fault of the machine.
+ */
+export const isAskedByTask = (task: NamingTask, missing: Iterable<string>): boolean => {
+  const sentences = sentencesOf(task)
+  const names = [...missing].flatMap((path) => [path, path.split('/').at(-1) ?? path])
+  return sentences.some((sentence) => aboutCheck.test(sentence) || names.some((name) => mentions(sentence, name, true)))
+}
 
 /** The weakenings that the task does not name. No gate may approve them automatically. */
 export const unnamedWeakenings = (task: NamingTask, weakened: readonly Weakening[]): Weakening[] =>

@@ -241,6 +241,18 @@ describe('a turn', () => {
   })
 })
 
+test('a check that misses what the task asks for is told to the agent, whose first start wrote something else', async () => {
+  const late = claude(`begin(); put(count('TOP/rounds') > 1 ? 'tool.sh' : 'other.txt', 'echo hi'); end()`)
+  scene = await openScene({ late }, {}, { files: { Makefile: 'test:\n\tsh tool.sh | grep -q hi\n' } })
+  const goal = await scene.goal([{ commands: [], instructions: 'Write tool.sh, which prints hi.' }])
+  await scene.until(goal, 'ready', 'awaiting_human')
+  expect(await launchesOf(goal)).toBe(2)
+  expect((await scene.recoveries(goal)).map(({ playbook, status }) => [playbook, status])).toEqual([
+    ['check-feedback', 'success'],
+  ])
+  expect(scene.show('tool.sh', goal)).toBe('echo hi')
+})
+
 describe('a check that no agent can make run', () => {
   /** Elixir is installed on few machines. */
   const PATH = (process.env.PATH ?? '')

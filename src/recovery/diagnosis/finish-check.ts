@@ -3,7 +3,7 @@ import type { CheckFacts, Finding } from '../types.ts'
 import { causeIn } from '../cause.ts'
 import type { ObservedCheck } from '../evidence.ts'
 import { feedbackOn } from '../feedback.ts'
-import { unkeptIn } from './alike-on-base.ts'
+import { failsOnBaseToo, unkeptIn } from './alike-on-base.ts'
 import { isCannotRun } from './check-text.ts'
 import { labels } from './labels.ts'
 import { outputLines } from './output-lines.ts'
@@ -21,12 +21,17 @@ const isRedAsBefore = ({ source, baseline }: ObservedCheck): boolean => source !
 /** Labels of a check that got as far as to judge the code. Any other failure may be one of the repository's surroundings. */
 const judging = new Set<string>(['test_failure', 'compile_error', 'lint_error'])
 
-/** Whether an unchanged failure can have to do with the work: the check judged the code, or its output names a file of the agent. */
+/**
+ * Whether an unchanged failure can have to do with the work: the check judged the code, names a file of the agent or no cause at all, or
+ * the task asks for what it lacks.
+ */
 const concernsWork = (check: ObservedCheck, label: string): boolean => {
-  const { changed, stdout, stderr, failing } = check
+  const { asked, changed, stdout, stderr, failing } = check
   return (
     changed === undefined ||
+    asked === true ||
     unkeptIn(check).length > 0 ||
+    (label === 'check_failed' && causeIn(`${stdout}\n${stderr}`) === undefined) ||
     judging.has(label) ||
     failing?.areTests === true ||
     changed.some((path) => stdout.includes(path) || stderr.includes(path))
@@ -48,21 +53,32 @@ const isByWork = ({ baseline }: ObservedCheck, { label, facts }: CheckDiagnosis)
   return label === 'check_failed' || baseline?.state === 'passes' || !labels[label].infra
 }
 
-/** Adds the feedback for the agent, if the work is to blame. */
+/** Told once, because nothing about it changed. */
+const withOneFeedback = (check: ObservedCheck, found: CheckDiagnosis): CheckDiagnosis => ({
+  ...found,
+  retryable: false,
+  facts: { ...found.facts, feedback: feedbackOn(check, found.evidence), unchanged: true },
+})
+
+/** Whether the task asks for what is missing here as on the base commit. */
+const isAsked = (check: ObservedCheck, { facts }: CheckDiagnosis): boolean =>
+  check.asked === true && facts.machine === undefined && failsOnBaseToo(check)
+
+/** Adds the feedback for the agent, if the work is to blame or the task is about it. */
 export const withFeedback = (
   check: ObservedCheck,
   found: CheckDiagnosis,
   otherHarness: string | undefined,
 ): Finding => {
-  if (isNoCheck(check, found.evidence)) return { ...found, retryable: false }
-  if (!isByWork(check, found)) return found
-  const feedback = feedbackOn(check, found.evidence)
+  const isNone = isNoCheck(check, found.evidence)
+  if (isNone || !isByWork(check, found)) {
+    if (isAsked(check, found)) return withOneFeedback(check, found)
+    return isNone ? { ...found, retryable: false } : found
+  }
   if (isRedAsBefore(check))
-    return concernsWork(check, found.label)
-      ? { ...found, retryable: false, facts: { ...found.facts, feedback, unchanged: true } }
-      : { ...found, retryable: false }
+    return concernsWork(check, found.label) ? withOneFeedback(check, found) : { ...found, retryable: false }
   const elsewhere = otherHarness === undefined ? {} : { otherHarness }
-  return { ...found, facts: { ...found.facts, feedback, ...elsewhere } }
+  return { ...found, facts: { ...found.facts, feedback: feedbackOn(check, found.evidence), ...elsewhere } }
 }
 
 /** Adds what a person reads: the failing tests and the cause. */

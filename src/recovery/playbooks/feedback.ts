@@ -58,7 +58,7 @@ const checkFeedback = playbook({
   scope: 'launch',
   title: 'Send the failure to the agent in its session, and check the work again',
   neededEvidence:
-    'a check that fails because of the work: it passes on the base commit, or it judged the code; no probe found the machine at fault, and the same feedback was not given before without effect',
+    'a check that fails because of the work (it passes on the base commit, or it judged the code), or that misses what the task asks for; no probe found the machine at fault, and the same feedback was not given before without effect',
   plan: (diagnosis) => {
     const target = feedbackTargetOf(diagnosis)
     return target === undefined

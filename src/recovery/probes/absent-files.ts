@@ -28,8 +28,8 @@ const saysAbsent =
 /** The lines of an output that say that something is not there. */
 export const missingLines = (output: string): string[] => output.split('\n').filter((line) => saysAbsent.test(line))
 
-/** What may be a path in a line: quoted or bare words, without a position behind them. */
-const wordsOf = (lines: readonly string[], workspace: string): Set<string> => {
+/** What may be a path in a line: quoted or bare words, without a position behind them. A module of Python is the path of its file. */
+export const pathsIn = (lines: readonly string[], workspace: string): Set<string> => {
   const words = new Set<string>()
   for (const line of lines) {
     for (const [, module = ''] of line.matchAll(/No module named '?([\w.]{1,200})'?/g))
@@ -85,9 +85,9 @@ export const absentFiles = (
   lines: readonly string[],
   { ignored, workspace, isHere }: { ignored: readonly Entry[]; workspace: string; isHere: (path: string) => boolean },
 ): AbsentFile[] => {
-  const words = [...wordsOf(lines, workspace)]
+  const words = [...pathsIn(lines, workspace)]
   const missing = [
-    ...wordsOf(
+    ...pathsIn(
       lines.filter((line) => saysAbsent.test(line)),
       workspace,
     ),

@@ -4,7 +4,8 @@ import { planCheck, scriptOnce } from '../../recovery/command/plan-check.ts'
 import { replaceScript, shellQuoted } from '../../recovery/command/replacement.ts'
 import { classify } from '../../recovery/diagnosis/classify.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
-import { absentFiles, isSecretFile, missingLines } from '../../recovery/probes/absent-files.ts'
+import { isAskedByTask } from '../../recovery/named-by-task.ts'
+import { absentFiles, isSecretFile, missingLines, pathsIn } from '../../recovery/probes/absent-files.ts'
 import { dependencyFiles } from '../../recovery/install.ts'
 import { installActionKeyOf } from '../../recovery/playbook.ts'
 import { recoveriesOfRun } from '../../store/recovery.ts'
@@ -86,9 +87,13 @@ const withUnkept = async (runContext: RunContext, failed: ObservedCheck): Promis
   return unkept.length === 0 ? failed : { ...failed, unkept }
 }
 
+const withAsked = (runContext: RunContext, failed: ObservedCheck): ObservedCheck => {
+  const missing = pathsIn(missingLines(`${failed.stdout}\n${failed.stderr}`), checkedTreeOf(runContext))
+  return isAskedByTask(runContext.task, missing) ? { ...failed, asked: true } : failed
+}
+
 /** The failed check with these facts. */
-export const withRepairFacts = async (runContext: RunContext, failed: ObservedCheck): Promise<ObservedCheck> =>
-  withUnkept(
-    runContext,
-    await withRefusedInstall(runContext, inClone(runContext, asSet(runContext, await withBase(runContext, failed)))),
-  )
+export const withRepairFacts = async (runContext: RunContext, failed: ObservedCheck): Promise<ObservedCheck> => {
+  const placed = inClone(runContext, asSet(runContext, await withBase(runContext, failed)))
+  return withUnkept(runContext, withAsked(runContext, await withRefusedInstall(runContext, placed)))
+}
