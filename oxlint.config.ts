@@ -12,7 +12,7 @@ const belowApi = { group: ['**/api/**', '**/cli/**', '**/sim/**'], message: 'run
 const runtimeImports = [
   belowApi,
   {
-    group: ['**/process/**', '**/workspace/**', '**/notify/**', '!**/process/environment.ts'],
+    group: ['**/process/**', '**/workspace/**', '**/notify/**', '**/trace/**', '!**/process/environment.ts'],
     allowTypeImports: true,
     message: 'runtime acts through context.ports; ports.ts alone binds them',
   },
@@ -44,7 +44,7 @@ const roomOverrides: OxlintOverride[] = rooms.flat().map((room) => ({
 }))
 
 /** Folders below runtime that do not import each other. */
-const peers = ['store', 'process', 'harness', 'workspace', 'notify', 'forge']
+const peers = ['store', 'process', 'harness', 'workspace', 'notify', 'forge', 'trace']
 
 const peerOverrides: OxlintOverride[] = peers.map((peer) => {
   const others = peers.filter((other) => other !== peer)

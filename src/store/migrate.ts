@@ -48,6 +48,7 @@ import { migration as schedules } from './migrations/0042-schedules.ts'
 import { migration as planReview } from './migrations/0043-plan-review.ts'
 import { migration as message } from './migrations/0044-message.ts'
 import { migration as triggers } from './migrations/0045-triggers.ts'
+import { migration as traces } from './migrations/0046-traces.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -94,6 +95,7 @@ export const migrations: readonly string[] = [
   planReview,
   message,
   triggers,
+  traces,
 ]
 
 const uniqueViolation = '23505'

@@ -125,6 +125,11 @@ export const recoveriesOf = async (db: Queryable, taskId: string): Promise<Recov
       order by run.epoch, recovery.started_at, recovery.id`)
   ).map((row) => fromRow<Recovery>(row))
 
+export const getRecovery = async (db: Queryable, id: string): Promise<Recovery | undefined> => {
+  const row = await firstRow<object>(db, sql`select * from recovery where id = ${id}`)
+  return row === undefined ? undefined : fromRow<Recovery>(row)
+}
+
 /** Recoveries that one run started, oldest first. */
 export const recoveriesOfRun = async (db: Queryable, runId: string): Promise<Recovery[]> =>
   (await db.query<object>(sql`select * from recovery where run_id = ${runId} order by started_at, id`)).map((row) =>

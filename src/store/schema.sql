@@ -703,6 +703,13 @@ CREATE INDEX task_holding ON task USING btree (id) WHERE ((state = 'running'::te
 CREATE INDEX task_reviewing ON task USING btree (id) WHERE ((review IS NOT NULL) AND (state <> 'done'::text) AND (state <> 'cancelled'::text));
 CREATE INDEX task_watched ON task USING btree (watched_at) WHERE (watched_at IS NOT NULL);
 
+create table trace_position (
+  id boolean not null default true,
+  event_id bigint not null,
+  constraint trace_position_pkey PRIMARY KEY (id),
+  constraint trace_position_id_check CHECK (id)
+);
+
 create view agent_view as
  SELECT agent.id,
     agent.role,

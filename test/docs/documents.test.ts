@@ -20,6 +20,7 @@ const documents = [
   'docs/loop.md',
   'docs/weakened.md',
   'docs/exports.md',
+  'docs/metrics-and-traces.md',
   ...decisions,
 ]
 

@@ -289,6 +289,11 @@ const contextOf = (world: World, self: Incarnation, wake: () => void): Context =
       ports: {
         ...{ processes: processesOf(world, self, step), git: gitOf(world, step), files: filesOf(world, self) },
         host: { facts: () => ({ os: 'Sim', kernel: 'sim 1', arch: 'sim', cpu: undefined, memory: '1.0 GiB' }) },
+        traces: {
+          traceEndpoint: () => null,
+          shownEndpoint: (text) => text,
+          openSpanSender: () => Promise.reject(new Killed()),
+        },
         notify: {
           sendOver: () => step('notify.send', () => ({ ok: true as const })),
           readPresses: () => step('notify.read', () => ({ ok: true as const, tokens: [] })),

@@ -31,4 +31,5 @@ export const tables = [
   'repository_seen',
   'job',
   'anomaly',
+  'trace_position',
 ] as const

@@ -82,6 +82,8 @@ import { emptyFoldersSince, findStrayWork, ignoredSince } from '../../workspace/
 import { layEnvironments } from '../../workspace/virtual-environment.ts'
 import { layView, revertFiles, viewChanges } from '../../workspace/view.ts'
 import { dropSnapshot, keepAgentCommits, keepCommit, listSnapshots, takeSnapshot } from '../../workspace/snapshot.ts'
+import { shownEndpoint, traceEndpoint } from '../../trace/endpoint.ts'
+import { openSpanSender } from '../../trace/send-spans.ts'
 import { hostFacts } from '../../platform/host-facts.ts'
 import { realFiles, type Files } from './files.ts'
 
@@ -204,9 +206,12 @@ const realGit = {
 
 const realNotify = { buttonTokenHash, newButtonToken, ntfyToken, readPresses, sendOver }
 
+const realTraces = { openSpanSender, shownEndpoint, traceEndpoint }
+
 const realHost = { facts: hostFacts }
 
 export type Notify = typeof realNotify
+export type Traces = typeof realTraces
 export type Host = typeof realHost
 export type Processes = typeof realProcesses
 export type Git = typeof realGit
@@ -216,10 +221,11 @@ export interface Ports {
   git: Git
   files: Files
   notify: Notify
+  traces: Traces
   host: Host
 }
 
 export const realPorts: Ports = {
   ...{ processes: realProcesses, git: realGit, files: realFiles, notify: realNotify },
-  host: realHost,
+  ...{ traces: realTraces, host: realHost },
 }

@@ -22,8 +22,15 @@ import type { Context } from '../core/context.ts'
 import { runCycle } from './cycle.ts'
 import type { TargetPolls } from '../landing/land-goal.ts'
 import { releaseEndedRuns } from './retention.ts'
-import { createMerger, createNotifier, createReviewer, createSideJob, safely, type SideJob } from './side-jobs.ts'
-import { createContextExportJob } from './export-context.ts'
+import {
+  createExporter,
+  createMerger,
+  createNotifier,
+  createReviewer,
+  createSideJob,
+  safely,
+  type SideJob,
+} from './side-jobs.ts'
 import { createJobs } from './jobs.ts'
 import { endGoals } from './end-goals.ts'
 import { startSchedules } from './start-schedules.ts'
@@ -261,12 +268,7 @@ const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine
   const gracePeriod = createGracePeriod(context, engineId)
   const notifier = createNotifier((taskId) => cancelRunning(context, executors, taskId))
   const exportGoals = createGoalExportJob()
-  const exportContext = createContextExportJob()
-  const exporter = createSideJob(async (leading) => {
-    await exportGoals(leading)
-    await exportContext(leading)
-  })
-  const exports = { exportGoals, exporter }
+  const exports = { exportGoals, exporter: createExporter(exportGoals) }
   const jobs = {
     merger: createMerger(),
     reviewer: createReviewer(engineId),

@@ -12,8 +12,11 @@ import { claimReviews, type ClaimedReview } from '../landing/review-claim.ts'
 import { reviewWork } from '../landing/review-work.ts'
 import type { CancelRunning } from '../people/commands.ts'
 import { isReviewOutdated } from './review-heads.ts'
+import { createContextExportJob } from './export-context.ts'
+import type { GoalExportJob } from './export-goals.ts'
 import { createPressedButtonsJob } from './pressed-buttons.ts'
 import { createTidyNotificationsJob, handOverDue, sendDue } from './send-notifications.ts'
+import { createTraceJob } from './send-traces.ts'
 
 /** A failed pass is logged and the next one tried: if the loop ended, nothing would have an owner. */
 export const safely = async (
@@ -113,6 +116,24 @@ export const createNotifier = (cancelRunning: CancelRunning): SideJob => {
     idle: async () => {
       await Promise.all(jobs.map((job) => job.idle()))
       await Promise.all(channels.map((job) => job.idle()))
+    },
+  }
+}
+
+/** What other programs read: files in the owner's checkout, and traces, whose collector may not respond. */
+export const createExporter = (exportGoals: GoalExportJob): SideJob => {
+  const exportContext = createContextExportJob()
+  const files = createSideJob(async (leading) => {
+    await exportGoals(leading)
+    await exportContext(leading)
+  })
+  const jobs = [files, createSideJob(createTraceJob())]
+  return {
+    start: (context) => {
+      for (const job of jobs) job.start(context)
+    },
+    idle: async () => {
+      await Promise.all(jobs.map((job) => job.idle()))
     },
   }
 }
