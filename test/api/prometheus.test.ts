@@ -1,14 +1,19 @@
 /** The text of Prometheus from a real store: every number, the format, and that no text of an agent becomes a label. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { recoverySummary } from '../../src/api/proposal-summary.ts'
 import { prometheusText } from '../../src/api/prometheus.ts'
 import { mustSucceed, sql, type Db } from '../../src/store/db.ts'
 import { answerEscalation, getEscalation, openEscalation } from '../../src/store/escalation.ts'
+import { enqueueMerge } from '../../src/store/merge.ts'
 import { insertRecovery, resolveRecovery } from '../../src/store/recovery.ts'
 import { finishExecution, insertExecution, insertProposal, settleExecution } from '../../src/store/recovery-proposal.ts'
 import type { Run } from '../../src/domain/run.ts'
 import { activeGoal, agents, claimed, empty, end, recoveryOf } from '../store/scene.ts'
 import { openTestDb } from '../support/test-db.ts'
+import { repositoryRoot } from '../../scripts/root.ts'
+import { parsePrometheusText, type Series } from './prometheus-text.ts'
 
 let db: Db
 beforeAll(async () => {
@@ -189,4 +194,108 @@ test('a class that is no label of ours is counted as other', async () => {
   const all = await scraped()
   expect(all.get('recovery_seconds_count{class="other",family="permission"}')).toBe(2)
   expect(all.get('recovery_attempts_total{class="other",family="permission"}')).toBe(3)
+})
+
+interface Panel {
+  id: number
+  title: string
+  type: string
+  gridPos: { x: number; y: number; w: number; h: number }
+  datasource?: { uid: string }
+  targets?: { refId: string; expr: string; legendFormat: string }[]
+}
+
+interface GrafanaDashboard {
+  title: string
+  uid: string
+  schemaVersion: number
+  templating: { list: { name: string; type: string; query: unknown }[] }
+  panels: Panel[]
+}
+
+const grafana = (): GrafanaDashboard =>
+  JSON.parse(readFileSync(join(repositoryRoot, 'docs/grafana/unstuck.json'), 'utf8')) as GrafanaDashboard
+
+/** Labels that Prometheus itself adds to each series. */
+const ofPrometheus = ['job', 'instance']
+
+/** The metrics of an expression with the labels that they need: those of their selector, and those by which the expression groups. */
+const needsOf = (expr: string): [metric: string, labels: string[]][] => {
+  const grouped = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, names = '']) => names.split(/, */))
+  return [...expr.matchAll(/(unstuck_\w+)(?:\{([^}]*)\})?/g)].map(([, metric = '', selector = '']) => [
+    metric,
+    [...grouped, ...[...selector.matchAll(/(\w+)(?:=~|!~|!=|=)"/g)].map(([, name = '']) => name)],
+  ])
+}
+
+/** One of everything that can be counted. */
+const countEverything = async (): Promise<void> => {
+  await activeGoal(db, 'g', [{}, {}, {}])
+  const run = await failedRun('a1')
+  await recovery(run, 1, { status: 'success', seconds: 15 })
+  await db.transaction(async (tx) => {
+    await insertProposal(tx, { ...proposedBy(run), id: 'p1', digest: 'p1', body: { category: 'dependency' } })
+    await insertExecution(tx, { ...commandOf(run), id: 'e1', proposalId: 'p1', approvedBy: 'auto' })
+    await finishExecution(tx, 'e1', { state: 'failed', exitCode: 1, durationMs: 1, error: '', changed: [] })
+    await openEscalation(tx, {
+      ...{ id: 'q1', goalId: 'g', taskId: run.taskId, runId: null, kind: 'exhausted', happened: 'x', tried: [] },
+      ...{ question: 'x', details: '', choices: [] },
+    })
+    await enqueueMerge(tx, 'm1', { ...run, commit: 'c'.repeat(40) })
+    mustSucceed(await answerEscalation(tx, (await getEscalation(tx, 'q1'))!, 'retry'))
+  })
+  await end(db, run, 'failed', 'run_failed')
+  await claimed(db, 'a2')
+  await db.query(sql`update task set state = 'done' where id = ${run.taskId}`)
+}
+
+test('the dashboard for Grafana asks for each metric, and only for metrics and labels that are there', async () => {
+  await countEverything()
+  const there = Map.groupBy(parsePrometheusText((await prometheusText(db)).text), ({ name }: Series) => name)
+  const targets = grafana().panels.flatMap(({ targets = [] }) => targets)
+  const asked = new Set<string>()
+  for (const { expr, legendFormat } of targets) {
+    const shown = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, name = '']) => name)
+    for (const [metric, labels] of needsOf(expr)) {
+      asked.add(metric.replace(/_(bucket|sum|count)$/, ''))
+      const has = new Set([
+        ...ofPrometheus,
+        ...(there.get(metric) ?? []).flatMap((series) => Object.keys(series.labels)),
+      ])
+      expect([expr, there.has(metric), [...labels, ...shown].filter((name) => !has.has(name))]).toEqual([
+        expr,
+        true,
+        [],
+      ])
+    }
+  }
+  const metrics = new Set([...there.keys()].map((name) => name.replace(/_(bucket|sum|count)$/, '')))
+  expect([...metrics].filter((name) => !asked.has(name))).toEqual([])
+})
+
+test.each(['a{b="c} 1', 'a{b="c" d="e"} 1', 'a{b="c",b="d"} 1', '1a 1', 'a one', 'b 1'])(
+  '%s is no text of Prometheus',
+  (line) => {
+    const text = (last: string): string => `# TYPE a gauge\n${last}\n`
+    expect(parsePrometheusText(text('a{b="c"} 1'))).toEqual([{ name: 'a', labels: { b: 'c' }, value: 1 }])
+    expect(() => parsePrometheusText(text(line))).toThrow(line)
+  },
+)
+
+const overlaps = (one: Panel['gridPos'], other: Panel['gridPos']): boolean =>
+  one.x < other.x + other.w && other.x < one.x + one.w && one.y < other.y + other.h && other.y < one.y + one.h
+
+test('the dashboard has what an import into Grafana needs', () => {
+  const { title, uid, schemaVersion, templating, panels } = grafana()
+  expect([title, uid, schemaVersion >= 36]).toEqual(['Unstuck', 'unstuck', true])
+  expect(templating.list[0]).toMatchObject({ name: 'datasource', type: 'datasource', query: 'prometheus' })
+  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
+  for (const [at, { type, gridPos, targets = [], datasource, title }] of panels.entries()) {
+    expect([title, gridPos.x + gridPos.w <= 24, gridPos.h > 0]).toEqual([title, true, true])
+    expect(panels.slice(at + 1).filter((other) => overlaps(gridPos, other.gridPos))).toEqual([])
+    if (type === 'row') continue
+    expect(datasource?.uid).toBe('${datasource}')
+    expect(new Set(targets.map(({ refId }) => refId)).size).toBe(targets.length)
+    expect([title, targets.length > 0]).toEqual([title, true])
+  }
 })
