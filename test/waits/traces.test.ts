@@ -7,6 +7,7 @@ import { stateDirOf } from '../../src/api/state-dir.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { openCollector, type CollectedSpan, type Collector } from '../notify/collector.ts'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
+import { isLongForm } from '../support/form.ts'
 import { killable } from '../support/killable.ts'
 
 /** Its first work does not pass its check. */
@@ -115,7 +116,7 @@ test('after a kill of the engine in the middle of a run each span comes, with id
   expect(readFileSync(loaded(), 'utf8')).toContain('@opentelemetry/exporter-trace-otlp-http')
 })
 
-test('a collector that does not respond stops no goal, and is one warning', async () => {
+test.runIf(isLongForm)('a collector that does not respond stops no goal, and is one warning', async () => {
   collector = await openCollector()
   await collector.close()
   scene = await openScene(
