@@ -85,6 +85,15 @@ describe('a task that was given up over changed paths', () => {
     expect(question.happened).toContain('src/generated/a.ts cannot be allowed: the task denies "src/generated"; change')
   })
 
+  it('offers to leave out a nested repository and a link that leads out, which nothing allows', async () => {
+    const { goal, tasks } = await newGoal()
+    await fail(tasks[0] ?? '', strayed({ vendor: 'nested_repository', 'src/host': 'symlink_out' }))
+    await pass(noWait)
+    const question = await questionOf(goal)
+    expect(kinds(question)).toEqual(['leave_out', 'hint', 'edit', 'retry', 'cancel'])
+    expect(question.choices[0]).toMatchObject({ paths: ['vendor', 'src/host'] })
+  })
+
   it('refuses another path than those in question if no setting allows it, and nothing changes', async () => {
     const { goal, tasks } = await newGoal()
     const [id = ''] = tasks

@@ -227,6 +227,26 @@ test.runIf(isLongForm)(
   },
 )
 
+test.runIf(isLongForm)(
+  'a nested repository and a link that leads out stay out of the work where a person says so, also when they are made again',
+  async () => {
+    const program = `const { execFileSync } = await import('node:child_process')
+const { rmSync, symlinkSync } = await import('node:fs')
+count('TOP/rounds')
+put('src/work.txt', 'mine')
+put('src/lib/a.txt', 'theirs')
+execFileSync('git', ['init', '-q', 'src/lib'])
+rmSync('src/host', { force: true })
+symlinkSync('/etc/hostname', 'src/host')`
+    const { goal, question } = await givenUp({ driver: 'command', program })
+    expect(offered(question)).toEqual(['leave_out', 'hint', 'edit', 'retry', 'cancel'])
+    await scene.post(`/escalations/${question.id}/answer`, { choice: 'leave_out', by: 'ada' })
+    await scene.until(goal, 'ready')
+    expect(scene.show('src/work.txt', goal)).toBe('mine')
+    for (const path of ['src/lib/a.txt', 'src/host']) expect(() => scene.show(path, goal)).toThrow()
+  },
+)
+
 test.each(
   shortened(
     [

@@ -80,8 +80,8 @@ export const askAboutTask = async (due: Due, tx: Queryable): Promise<void> => {
   })
 }
 
-/** Kinds of violations whose files can simply stay out of the work; a nested repository or a link cannot. */
-const removable: readonly string[] = ['outside', 'denied', 'secret']
+/** Kinds of violations whose files can simply stay out of the work; a snapshot keeps them. */
+const removable: readonly string[] = ['outside', 'denied', 'secret', 'nested_repository', 'symlink_out']
 
 /** Why the rules did not allow the paths, and what would have to change first where a person cannot allow them either. */
 const whyRefused = (
