@@ -75,6 +75,19 @@ const readStatus = async (repository: Repository): Promise<Pick<CheckoutState, '
   return { index, file: await readFilesOf(repository.root, edited.slice(0, readFiles)), notes }
 }
 
+/** Untracked paths of the owner's checkout, folders with a final slash, that were written after `since` (ms); none where it cannot be read. */
+export const untrackedSince = async (repository: Repository, since: number): Promise<string[]> => {
+  if (repository.commonDir === null || repository.url !== undefined) return []
+  const args = ['ls-files', '--others', '--exclude-standard', '--directory', '-z']
+  const place = { ...inRepository(repository), timeoutMs: statusMs }
+  const paths = await gitInCheckout(args, place).then(
+    ({ stdout }) => fieldsOf(stdout),
+    () => [],
+  )
+  const times = await Promise.all(paths.map((path) => lstat(join(repository.root, path)).catch(() => undefined)))
+  return paths.filter((_path, at) => (times[at]?.mtimeMs ?? 0) >= since)
+}
+
 /** Digests by key of `.git/config`, or of a copy of it. */
 export const readConfig = async (repository: Repository, path: string): Promise<Record<string, string>> => {
   const args = ['config', '--file', path, '--no-includes', '--list', '-z']

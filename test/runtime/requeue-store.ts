@@ -4,6 +4,7 @@ import type { ErrorMeta } from '../../src/domain/run.ts'
 import type { Task } from '../../src/domain/task.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { requeueDue, type PathDecisions } from '../../src/runtime/engine/requeue.ts'
+import type { ViolationKind } from '../../src/recovery/policy/path-policy.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { mustSucceed, sql, type Db } from '../../src/store/db.ts'
 import { readEvents } from '../../src/store/event.ts'
@@ -33,7 +34,7 @@ export const failure = (more: Partial<ErrorMeta> = {}): ErrorMeta => ({
   ...more,
 })
 
-type Kind = 'outside' | 'denied' | 'secret'
+type Kind = ViolationKind
 
 export const strayed = (paths: Record<string, Kind>): ErrorMeta =>
   failure({

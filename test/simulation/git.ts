@@ -371,6 +371,7 @@ const workCalls = (state: State) => ({
   findStrayWork: () => [],
   ignoredSince: () => [],
   emptyFoldersSince: () => [],
+  untrackedSince: () => [],
   includedFiles: () => [],
   ignoredEntries: () => [],
   layOwnersFiles: () => ({}),

@@ -185,6 +185,17 @@ describe('a turn', () => {
     expect((await scene.events(goal, 'run.work_brought_in')).map(({ payload }) => payload['from'])).toEqual([where])
   })
 
+  test('that writes into the checkout of the owner is told so, and writes into its workspace then', async () => {
+    const agent = claude(
+      `begin(); if (count('TOP/rounds') > 1) put('made.txt', args.join(' ')); else put('TOP/repo/made.txt', 'lost'); end()`,
+    )
+    scene = await openScene({ agent }, {}, {})
+    const goal = await scene.goal([{ commands: [] }])
+    await scene.until(goal, 'ready', 'awaiting_human')
+    expect(scene.show('made.txt', goal)).toContain(`made.txt changed meanwhile in ${scene.root}`)
+    expect(readFileSync(join(scene.root, 'made.txt'), 'utf8')).toBe('lost')
+  })
+
   test.runIf(isLongForm)('that writes only what git ignores is told so, and the question names it', async () => {
     const agent = claude(`begin(); put('made.txt', 'made'); put('node_modules/x', 'x'); end()`)
     scene = await openScene({ agent }, {}, { files: { '.gitignore': 'made.txt\nnode_modules/\n' } })

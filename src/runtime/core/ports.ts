@@ -63,7 +63,7 @@ import { hasOwnInstall, keepOwnInstall, packageFolders } from '../../workspace/o
 import { overlayWork } from '../../workspace/overlay.ts'
 import { captureConcurrently, readPatch } from '../../workspace/patch.ts'
 import { compareRefs, readRefLog, readRefs } from '../../workspace/refs.ts'
-import { readCheckout, restoreIndex } from '../../workspace/checkout-state.ts'
+import { readCheckout, restoreIndex, untrackedSince } from '../../workspace/checkout-state.ts'
 import { holdCheckout, keepHeld, readConfigValues } from '../../workspace/held-checkout.ts'
 import { restoreCheckout } from '../../workspace/restore-checkout.ts'
 import { readGitTrace, traceVariables } from '../../workspace/git-trace.ts'
@@ -143,6 +143,7 @@ const realGit = {
   findStrayWork,
   ignoredSince,
   emptyFoldersSince,
+  untrackedSince,
   handOver: publishRunRef,
   hasOwnInstall,
   holdCheckout,

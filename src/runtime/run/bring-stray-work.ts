@@ -12,14 +12,17 @@ import { saveProgress, type RunContext } from '../core/run-context.ts'
 
 const shown = 20
 
-/** What the agent wrote and git shows no change of. */
+/** What the agent wrote and git shows no change of, and what appeared in the owner's checkout: an agent may have taken that for its folder. */
 const noteUnseen = async (runContext: RunContext, base: string): Promise<void> => {
   const { context, paths, run } = runContext
   const startedAt = run.launches[0]?.startedAt
-  const request = { workspace: paths.workspace, base, since: Date.parse(startedAt ?? '') }
+  if (startedAt == null) return
+  const request = { workspace: paths.workspace, base, since: Date.parse(startedAt) }
   const { git } = context.ports
-  runContext.ignoredFiles = startedAt == null ? [] : await git.ignoredSince(context.shadow, request)
-  runContext.emptyFolders = startedAt == null ? [] : await git.emptyFoldersSince(context.shadow, request)
+  runContext.ignoredFiles = await git.ignoredSince(context.shadow, request)
+  runContext.emptyFolders = await git.emptyFoldersSince(context.shadow, request)
+  const appeared = await git.untrackedSince(context.repository, request.since)
+  runContext.strayFiles = [...new Set([...(runContext.strayFiles ?? []), ...appeared])]
 }
 
 /** Returns the work with what was found; undefined = nothing unambiguous was found. */

@@ -92,7 +92,11 @@ const unchangedBecause = (runContext: RunContext, because: string) => {
   const { run, collected, strayWork = [], strayFiles = [], ignoredFiles = [], emptyFolders = [] } = runContext
   const elsewhere = [
     ...strayWork.map((where) => `work lies on ${where} of the workspace`),
-    ...(strayFiles.length === 0 ? [] : [`${namedOf(strayFiles)} changed meanwhile in the checkout of the owner`]),
+    ...(strayFiles.length === 0
+      ? []
+      : [
+          `${namedOf(strayFiles.map(visibleText))} changed meanwhile in ${runContext.context.repository.root}, the checkout of the owner, which is not the workspace`,
+        ]),
     ...(ignoredFiles.length === 0 ? [] : [`it wrote ${namedOf(ignoredFiles.map(visibleText))}, which git ignores`]),
     ...(emptyFolders.length === 0
       ? []
