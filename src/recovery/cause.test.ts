@@ -37,10 +37,17 @@ const types = `src/a.ts(3,7): error TS2322: Type 'string' is not assignable to t
 npm error code ELIFECYCLE
 `
 
+const make = `test -f a.txt || { echo "a.txt is missing"; exit 1; }
+test -f b.txt || { echo "b.txt is missing"; exit 1; }
+b.txt is missing
+make: *** [Makefile:3: test] Error 1
+`
+
 test.each([
   ['vitest, with a coverage threshold below', vitest, ['adds numbers'], /^AssertionError: expected 3 to be 4/],
   ['the test runner of node, with a stack', node, ['divides'], /^TypeError \[ERR_X\]: b is not a number$/],
   ['pytest', pytest, [], /^assert 3 == 4$/],
+  ['make, which prints its commands', make, [], /^b\.txt is missing$/],
   ['tsc under npm', types, [], /error TS2322: Type 'string' is not/],
   [
     'the failing test named second',

@@ -7,9 +7,9 @@ import { linesIn } from './failing-set.ts'
 
 const longest = 200
 
-/** Lines that tools print around a cause. */
+/** Lines that tools print around a cause; among them the commands of a recipe, which make prints before it runs them. */
 const noise =
-  /^\s*at |^\s*File "|node:internal|node_modules\/|\bcoverage\b|^\s*(?:Tests?|Test Files|Test Suites|Snapshots|Time|Duration|Start at)\b\s*:?\s+\d|^\W*(?:npm|pnpm|yarn)\b.*(?:ERR!|error|warn|ELIFECYCLE)|exit (?:code|status)|^\s*#(?! \w*(?:Error|Exception)\b)|^\s*(?:error: )?'test failed'$|^\s*(?:failureType|exitCode|signal|code|location): |A complete log of this run|^\s*ℹ|\bduration_ms\b|^Node\.js v|^error: script "|make: \*\*\*|^[-=_⎯─ ]+$|\d+ (?:failed|passed|failing|passing)\b/i
+  /^\s*at |^\s*File "|node:internal|node_modules\/|\bcoverage\b|^\s*(?:Tests?|Test Files|Test Suites|Snapshots|Time|Duration|Start at)\b\s*:?\s+\d|^\W*(?:npm|pnpm|yarn)\b.*(?:ERR!|error|warn|ELIFECYCLE)|exit (?:code|status)|^\s*#(?! \w*(?:Error|Exception)\b)|^\s*(?:error: )?'test failed'$|^\s*(?:failureType|exitCode|signal|code|location): |A complete log of this run|^\s*ℹ|\bduration_ms\b|^Node\.js v|^error: script "|make: \*\*\*|\becho ['"]|\|\| *[{(]|; *exit \d|^[-=_⎯─ ]+$|\d+ (?:failed|passed|failing|passing)\b/i
 
 /** From the most specific to the vaguest. */
 const telling: readonly RegExp[] = [
