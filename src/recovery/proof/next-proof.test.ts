@@ -55,6 +55,26 @@ test('new tests that fail without the work prove it', () => {
   expect(proof).toMatchObject({ kind: 'proved', tests: ['adds', 'subtracts'], ran: ['old instruments', 'old subject'] })
 })
 
+test('the first tests of a repository are proved by a product that they notice', () => {
+  const empty: CounterfactualResult = { ...red('it runs no test (1..0)'), named: false, empty: true }
+  const onlyTests = facts({ split: { subject: [], instruments: ['a.test.js'] }, breakable: [], changedTests: [] })
+  expect(decide(onlyTests, { base: empty, 'broken product': red('adds') })).toMatchObject({ kind: 'proved' })
+  expect(decide(onlyTests, { base: empty, 'broken product': green })).toMatchObject({ kind: 'unproven' })
+  const withSubject = facts({ changedTests: [] })
+  const none = { 'old instruments': empty, base: empty }
+  expect(decide(withSubject, { ...none, 'old subject': red('adds') })).toMatchObject({
+    kind: 'proved',
+    tests: ['adds'],
+  })
+  expect(decide(withSubject, { ...none, 'old subject': green, broken: red() })).toMatchObject({ kind: 'proved' })
+  const unseen = { ...none, 'old subject': green, broken: green }
+  expect(decide(withSubject, { ...unseen, 'broken product': red() })).toMatchObject({ kind: 'unnoticed' })
+  expect(decide(withSubject, { ...unseen, 'broken product': green })).toMatchObject({ kind: 'own changes' })
+  // Another check of the base fails on the work, or the base had tests, which the work lost.
+  expect(decide(withSubject, { 'old instruments': red(), base: empty })).toMatchObject({ kind: 'own changes' })
+  expect(decide(withSubject, { 'old instruments': empty, base: green })).toMatchObject({ kind: 'own changes' })
+})
+
 test('a base that is known to be red needs no further run, unless the work ran fewer tests', () => {
   const base = { ...red('adds'), count: { ran: 3, skipped: 0 } }
   expect(decide({ ...subjectOnly, results: { base } }, {})).toMatchObject({ kind: 'proved', ran: [] })

@@ -34,6 +34,8 @@ export interface CounterfactualResult {
   failing: string[]
   /** `failing` are names of tests, all of them. */
   named: boolean
+  /** It is red only because no test ran; every other command is green. */
+  empty?: true
   /** A failing test used a name that does not exist any more. */
   nameGone?: boolean
   /** The output shows that a file which was broken on purpose was loaded. */
@@ -173,8 +175,19 @@ const onlySubject = (facts: ProofFacts): ProofStep => {
   return broken(facts, last())
 }
 
+/** The first tests of the checks: the base expects nothing, so only a broken product shows what they are worth. */
+const onlyFirstTests = (facts: ProofFacts): ProofStep => {
+  if (!facts.hasProduct) return unproven('the base commit has no sources that could be broken')
+  return need(facts, 'broken product', (now) =>
+    now.state === 'red'
+      ? proved('these are the first tests that the checks run, and they notice a broken product')
+      : unproven('these are the first tests that the checks run, and none fails when the product is broken'),
+  )
+}
+
 const onlyInstruments = (facts: ProofFacts): ProofStep =>
   need(facts, 'base', (base) => {
+    if (base.empty === true) return onlyFirstTests(facts)
     if (base.state === 'red') return ownChanges(facts, base)
     return stillArmed(
       facts,
@@ -185,9 +198,23 @@ const onlyInstruments = (facts: ProofFacts): ProofStep =>
 const inBoth = (now: CounterfactualResult, base: CounterfactualResult): string[] =>
   now.named && base.named ? now.failing.filter((name) => base.failing.includes(name)) : now.failing
 
+/** Work with the first tests that its checks run. Tests that notice nothing have only turned the check green. */
+const withFirstTests = (facts: ProofFacts): ProofStep => {
+  const last = unnoticed(facts.split.subject)
+  const idle = 'no test ran before, and with them none fails when the product is broken'
+  const anyProduct = (): ProofStep =>
+    need(facts, 'broken product', (now) =>
+      now.state === 'red' ? last : ownChanges(facts, { ...now, failing: [idle], named: false }),
+    )
+  const weaker = broken(facts, facts.hasProduct ? anyProduct() : last)
+  return need(facts, 'old subject', (result) => (result.state === 'red' ? provedBy(result) : weaker))
+}
+
 /** The base's instruments fail on the work: either it was changed to pass, or it changed what is expected. */
 const oldInstrumentsFail = (facts: ProofFacts, failed: CounterfactualResult): ProofStep =>
   need(facts, 'base', (base) => {
+    // Where no test was, the instruments of the base can neither accuse nor prove.
+    if (failed.empty === true && base.empty === true) return withFirstTests(facts)
     const both = base.state === 'red' ? inBoth(failed, base) : []
     if (both.length > 0) return ownChanges(facts, { ...failed, failing: both })
     const skips = (facts.work.count?.skipped ?? 0) > (failed.count?.skipped ?? Infinity)

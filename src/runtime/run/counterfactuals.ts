@@ -63,12 +63,16 @@ const resultOf = ({ results, failed, output }: CheckReport, accuses: boolean): C
   if (output === undefined || failed.spawnError !== undefined || isMissing || failed.missingFile !== undefined)
     return undefined
   if (failed.ranNothing !== undefined)
-    return { state: 'red', command, failing: [`it runs no test (${failed.ranNothing})`], named: false, ...count }
+    return {
+      ...{ state: 'red', command, failing: [`it runs no test (${failed.ranNothing})`], named: false, empty: true },
+      ...count,
+    }
   const set = failingSetOf(output)
   if (!accuses && machine.has(set.label)) return unknown(`the machine failed ${command} (${set.evidence})`)
   const text = `${output.stdout}${output.stderr}`
   return {
     ...{ state: 'red', command, failing: failingNames(set), named: set.tests !== null },
+    ...(set.label === 'no_test_files' || failed.countedNone === true ? { empty: true } : {}),
     ...(gone.test(text) ? { nameGone: true } : {}),
     ...(text.includes(brokenMessage) ? { loadedBroken: true } : {}),
     ...count,
@@ -208,6 +212,22 @@ const isFinal = async (
   counterfactual === 'other expectations' ||
   isCertain(result, await instrumentTexts(runContext, work, counterfactual))
 
+const runAgain = (
+  runContext: RunContext,
+  commands: string[],
+  { folder, totalMs }: { folder: string; totalMs: number },
+): Promise<CheckReport> =>
+  runChecks({
+    ...commandContext(runContext),
+    commands,
+    source: () => 'task',
+    folder: (number) => join(folder, String(number)),
+    // Python compares only time and size of a source with its cache, and a switched file may have both.
+    variables: { ...commandContext(runContext).variables, PYTHONPYCACHEPREFIX: join(folder, 'pycache') },
+    totalMs,
+    passed: () => undefined,
+  })
+
 /** Where a failure is held against the work, one of the machine counts as well. */
 const accusing: readonly Counterfactual[] = ['old instruments']
 
@@ -223,24 +243,20 @@ export const openCounterfactuals = (
   context.ports.files.rmSync(join(paths.root, 'counterfactuals'), { recursive: true, force: true })
   const runOn = async (commands: readonly string[], isAccusing: boolean): Promise<CounterfactualResult> => {
     const left = [...commands]
+    let empty: CounterfactualResult | undefined
     for (;;) {
-      if (left.length === 0) return { state: 'green', failing: [], named: false }
+      if (left.length === 0) return empty ?? { state: 'green', failing: [], named: false }
       runs += 1
       const folder = join(paths.root, 'counterfactuals', String(runs))
-      const report = await runChecks({
-        ...commandContext(runContext),
-        commands: left,
-        source: () => 'task',
-        folder: (number) => join(folder, String(number)),
-        // Python compares only time and size of a source with its cache, and a switched file may have both.
-        variables: { ...commandContext(runContext).variables, PYTHONPYCACHEPREFIX: join(folder, 'pycache') },
-        totalMs: Math.max(1, allMs - (context.clock.elapsed() - begun)),
-        passed: () => undefined,
-      })
+      const totalMs = Math.max(1, allMs - (context.clock.elapsed() - begun))
+      const report = await runAgain(runContext, left, { folder, totalMs })
       if (context.stopping.aborted || commandContext(runContext).signal.aborted)
         return unknown('the run was ended meanwhile')
       const result = resultOf(report, isAccusing)
-      if (result !== undefined) return result
+      // A runner that finds no test ends before the commands behind it, which may still say something.
+      if (result?.empty === true) empty ??= result
+      else if (result?.state === 'green') return empty ?? result
+      else if (result !== undefined) return result
       left.splice(left.indexOf(report.failed?.command ?? ''), 1)
     }
   }
