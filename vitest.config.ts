@@ -36,19 +36,18 @@ const processes = [
  * Files of the long form only (`npm run test:long`): each takes minutes of programs, and another suite of CI touches the same promise, as the
  * simulation, the unit tests of its rules, or a file beside it.
  */
-const long = isLongForm
-  ? []
-  : [
-      'test/{hostile/tree,hostile/weakened,process/full-disk,remote/corrections,remote/reviews,verify/codes}.test.ts',
-      'test/real/{exec-restrictions,own-tools,policy,session,sim,traps}.test.ts',
-      'test/waits/{after-landing,allowed-actions,ask,branch-prefix,chance-on-base,changed-issue}.test.ts',
-      'test/waits/{checkout-question,commands,commit-title,conflict-solutions,conflicts,connections}.test.ts',
-      'test/waits/{dispatch,effect,fault-agents,feedback,follow-restart,grants,issue-command,judge}.test.ts',
-      'test/waits/{known-repair,large-tree,limits,loops,machine-failures,moved-repository,no-change}.test.ts',
-      'test/waits/{owner-limits,person,person-only,play,probes,proposal-doors,pull-request-conflict}.test.ts',
-      'test/waits/{python-requirements,quota-command,red-before,refusals,remote,review,review-subjects}.test.ts',
-      'test/waits/{reviewers,shared-account,stalled,stalls,unwanted-issue,workspaces}.test.ts',
-    ]
+export const longFiles = [
+  'test/{hostile/tree,hostile/weakened,process/full-disk,remote/corrections,remote/reviews,verify/codes}.test.ts',
+  'test/real/{exec-restrictions,own-tools,policy,session,sim,traps}.test.ts',
+  'test/waits/{after-landing,allowed-actions,ask,branch-prefix,chance-on-base,changed-issue}.test.ts',
+  'test/waits/{checkout-question,commands,commit-title,conflict-solutions,conflicts,connections}.test.ts',
+  'test/waits/{dispatch,effect,fault-agents,feedback,follow-restart,grants,issue-command,judge}.test.ts',
+  'test/waits/{known-repair,large-tree,limits,loops,machine-failures,moved-repository,no-change}.test.ts',
+  'test/waits/{owner-limits,person,person-only,play,probes,proposal-doors,pull-request-conflict}.test.ts',
+  'test/waits/{python-requirements,quota-command,red-before,refusals,remote,review,review-subjects}.test.ts',
+  'test/waits/{reviewers,shared-account,stalled,stalls,unwanted-issue,workspaces}.test.ts',
+]
+const long = isLongForm ? [] : longFiles
 
 /** Folders whose suites are started by name from `.ci/run`. */
 const heavy = 'test/{browser,chaos,real,real-repositories,remote,hostile,hosts,simulation,verify,waits}/**'

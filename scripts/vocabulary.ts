@@ -53,6 +53,10 @@ export const passedIn = (report: unknown, root: string): PassedTests => {
   )
 }
 
+/** CI takes a name for built only where its test ran; that is told here, before an hour of tests. */
+const onlyInLongForm = (text: string, title: string): boolean =>
+  /runIf\(isLongForm\)\(\s*$/.test(text.slice(0, Math.max(0, text.indexOf(`'${title}'`))))
+
 const problemsOfBuilt = (entry: Built, read: (path: string) => string | undefined, passed?: PassedTests): string[] => {
   const { file, title, source = file, as = entry.name } = entry.test
   const text = read(source)
@@ -60,6 +64,7 @@ const problemsOfBuilt = (entry: Built, read: (path: string) => string | undefine
     return [`${entry.name}: ${source} (run by ${file}) does not exist`]
   const found: string[] = []
   if (!text.includes(`'${title}'`)) found.push(`${entry.name}: ${source} has no test '${title}'`)
+  if (onlyInLongForm(text, title)) found.push(`${entry.name}: '${title}' of ${source} is not in the form that CI runs`)
   if (!text.includes(as)) found.push(`${entry.name}: ${source} does not mention ${as}`)
   if (passed !== undefined && !passed.has(`${file} ${title}`))
     found.push(`${entry.name}: '${title}' of ${file} did not run and pass`)

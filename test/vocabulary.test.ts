@@ -1,7 +1,9 @@
 /** Every name of the founding documents is accounted for, and "built" is said only of what a test observes. */
+import { matchesGlob } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { repositoryRoot } from '../scripts/root.ts'
 import { entriesIn, linesOf, passedIn, problems, readerIn, type Entry } from '../scripts/vocabulary.ts'
+import { longFiles } from '../vitest.config.ts'
 
 const read = readerIn(repositoryRoot)
 
@@ -12,6 +14,11 @@ describe('the vocabulary', () => {
   it('has every name once, and each built one names a test that mentions it', () => {
     expect(names).toHaveLength(288)
     expect(problems(entries, names, read)).toEqual([])
+  })
+
+  it('names no file that only the long form runs', () => {
+    const files = entries.flatMap((entry) => (entry.status === 'built' ? [entry.test.file] : []))
+    expect(files.filter((file) => longFiles.some((glob) => matchesGlob(file, glob)))).toEqual([])
   })
 
   it('says of some names that they are built', () => {
@@ -44,6 +51,12 @@ describe('the check', () => {
   it('names a test that did not run and pass', () => {
     expect(find([one], new Set())).toEqual([`one: 'works' of a.test.ts did not run and pass`])
     expect(find([one], new Set(['b.test.ts works']))).toHaveLength(1)
+  })
+
+  it('names a test that only the long form runs', () => {
+    const text = `test('other', x)\ntest.runIf(isLongForm)(\n  'works', () => expect('one'))`
+    expect(problems([one], ['one'], () => text)).toEqual(["one: 'works' of a.test.ts is not in the form that CI runs"])
+    expect(problems([one], ['one'], () => `${text.replace('works', 'more')}\ntest('works')`)).toEqual([])
   })
 
   it('names a title or file that is not there, and a test that does not mention the name', () => {

@@ -157,7 +157,7 @@ test('AC-8: reject-recovery skips the command, and an agent continues without it
   expect((await cli('approve-recovery', '--loop', goal)).out).toContain('does not offer "approve"')
 })
 
-test.runIf(isLongForm)('AC-8: resolve-recovery checks the work again as it is', async () => {
+test('AC-8: resolve-recovery checks the work again as it is', async () => {
   await open({})
   propose('one', { command: 'make env' })
   const goal = await scene.goal([{ ...tasksOf('one')[0], commands: ['node outside.js'] }])
