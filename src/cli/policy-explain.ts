@@ -46,7 +46,7 @@ const proofPartOf = async (
   const request = {
     changed: [{ path, added }],
     base: paths,
-    run: await filesRunByChecks([read], commands),
+    ...(await filesRunByChecks([read], commands)),
     dependencies: new Set<string>(),
   }
   const part = partOf(request, path, added)

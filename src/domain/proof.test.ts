@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { outcomeText, proofText, type Proof } from './proof.ts'
+import { noneAtOnce, outcomeText, proofText, type Proof } from './proof.ts'
 
 const unproven: Proof = { kind: 'unproven', fact: 'it changes only documentation', tests: [], files: [] }
 
@@ -14,4 +14,8 @@ test('where nothing was shown, no text says that checks pass', () => {
   for (const outcome of ['not verified', 'nothing to verify'])
     expect(outcomeText(outcome, unproven)).not.toMatch(/checks pass/)
   expect(proofText(unproven)).not.toMatch(/checks pass/)
+})
+
+test('where no check passed at once, no text says that the checks pass', () => {
+  expect(outcomeText('verified', { ...unproven, fact: noneAtOnce })).not.toMatch(/checks pass/)
 })

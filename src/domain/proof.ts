@@ -21,12 +21,17 @@ export interface Proof {
   ms?: number
 }
 
+/** Why nothing is proved where each check has a failure that is excused: the base commit has it as well, or it came once. */
+export const noneAtOnce = 'no check passed at once'
+
 /** What every face says of a verdict: its outcome, and the strongest fact. */
 export const outcomeText = (outcome: string, proof: Proof | undefined): string => {
   if (proof === undefined) return outcome
   if (proof.kind === 'unnoticed' || proof.kind === 'own changes') return proofText(proof)
-  if (proof.kind === 'unproven')
-    return `${outcome === 'verified' ? 'verified: the checks pass; ' : `${outcome}: `}${proofText(proof)}`
+  if (proof.kind === 'unproven') {
+    const checks = proof.fact === noneAtOnce ? 'nothing fails that passed before' : 'the checks pass'
+    return `${outcome === 'verified' ? `verified: ${checks}; ` : `${outcome}: `}${proofText(proof)}`
+  }
   return `${outcome}${proof.kind === 'expectations changed' ? ',' : ':'} ${proofText(proof)}`
 }
 

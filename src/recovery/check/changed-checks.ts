@@ -5,7 +5,7 @@
 import type { Weakening } from '../../domain/run.ts'
 import { testFamilies } from '../test-families.ts'
 import { mayHoldTests } from '../weakened.ts'
-import { readMakefile } from './makefile.ts'
+import { readMakefile, type MakeRule } from './makefile.ts'
 import {
   makefileNames,
   partsOf,
@@ -99,13 +99,22 @@ const changedTargets = async (
     const [old, now] = [readMakefile(oldText), readMakefile(nowText ?? '')]
     for (const { name } of unique(targets.filter((target) => target.path === path))) {
       const [was, is] = [old.rules.get(name), now.rules.get(name)]
-      if (was !== undefined && was.text !== is?.text)
-        found.push(redefined(path, `${name}: ${was.recipe.join('; ')} -> ${is?.recipe.join('; ') ?? 'removed'}`))
+      if (was !== undefined && was.text !== is?.text) found.push(redefined(path, `${name}: ${ruleChange(was, is)}`))
     }
     if (steering(old.others, old.others).join('\n') !== steering(now.others, old.others).join('\n'))
       found.push(redefined(path, 'variables or included files of the makefile changed'))
   }
   return found
+}
+
+const recipeText = ({ recipe }: MakeRule): string => recipe.join('; ')
+const needsText = ({ needs }: MakeRule): string => (needs.length === 0 ? 'needs nothing' : `needs ${needs.join(', ')}`)
+
+/** What differs: the recipe, or what has to be made before it. */
+const ruleChange = (was: MakeRule, is: MakeRule | undefined): string => {
+  if (is === undefined) return `${recipeText(was)} -> removed`
+  const wordsOf = was.recipe.join('\n') === is.recipe.join('\n') ? needsText : recipeText
+  return `${wordsOf(was)} -> ${wordsOf(is)}`
 }
 
 /** Code that ends a program early or hides its failure. */

@@ -1,13 +1,13 @@
 /** Parses the rules of a makefile, in enough detail to detect a changed target. */
 
-interface Rule {
+export interface MakeRule {
   needs: string[]
   text: string
   recipe: string[]
 }
 
 export interface Makefile {
-  rules: Map<string, Rule>
+  rules: Map<string, MakeRule>
   first: string | undefined
   /** Lines outside of rules: variables, includes, conditions. */
   others: string[]
@@ -25,9 +25,9 @@ const wordsOf = (text: string): string[] =>
     .filter((word) => word !== '')
 
 export const readMakefile = (text: string): Makefile => {
-  const rules = new Map<string, Rule>()
+  const rules = new Map<string, MakeRule>()
   const others: string[] = []
-  let open: Rule[] = []
+  let open: MakeRule[] = []
   for (const line of text.split(/\r?\n/).slice(0, maxLines)) {
     const head = line.length > maxLine ? null : ruleLine.exec(line)
     if (line.startsWith('\t')) {

@@ -152,7 +152,7 @@ const kinds = {
   weakened: kind({
     ...{ rung: 4, label: 'checks_weakened', failureCode: 'policy_violation', category: 'policy', retryable: false },
     words: ({ weakened }: { weakened: string[] }) =>
-      `you changed the definition of a check, or weakened a test: ${weakened.join('; ').slice(0, 2_000)}`,
+      `the work weakened the checks: ${weakened.join('; ').slice(0, 2_000)}`,
     facts: ({ weakened }) => ({ weakened }),
   }),
   /** `because`: why the task cannot count as done without a change. */

@@ -212,3 +212,24 @@ test('work that writes what the tests expect while they run has disarmed them, u
   const both = { ...other, 'base, other expectations': { ...red('adds'), rewrote: true } }
   expect(decide(some, both)).toMatchObject({ kind: 'proved' })
 })
+
+test('data that a check needs are proved by its failure without them, although emptied data would pass', () => {
+  const data = facts({
+    split: { subject: ['made.txt'], instruments: [] },
+    ...{ breakable: ['made.txt'], changedTests: [], expectations: 'none', work: {} },
+  })
+  expect(decide(data, { base: red() })).toMatchObject({ kind: 'proved', ran: ['base'] })
+  const passes: CounterfactualResult = { state: 'green', failing: [], named: false }
+  expect(decide(data, { base: passes, broken: passes })).toMatchObject({ kind: 'unnoticed' })
+})
+
+test('a program that ends itself is proved by what its check expects, where the check was red without it', () => {
+  const passes: CounterfactualResult = { state: 'green', failing: [], named: false }
+  const fails: CounterfactualResult = { ...red('exit 1'), named: false }
+  const program: ProofFacts = { ...subjectOnly, work: {}, expectations: 'exact' }
+  const silent = { base: fails, broken: passes }
+  expect(decide(program, { ...silent, 'other expectations': fails })).toMatchObject({ kind: 'proved' })
+  const disarmed = { 'other expectations': passes, 'base, other expectations': fails, 'broken tests': fails }
+  expect(decide(program, { ...silent, ...disarmed })).toMatchObject({ kind: 'own changes', files: ['src/a.js'] })
+  expect(decide({ ...program, expectations: 'none' }, silent)).toMatchObject({ kind: 'unnoticed' })
+})

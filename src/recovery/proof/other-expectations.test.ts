@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { otherExpectations, testsAbout } from './other-expectations.ts'
+import { otherChecks, otherExpectations, testsAbout, uncompilable } from './other-expectations.ts'
 
 test.each([
   [
@@ -23,10 +23,12 @@ test.each([
     'test "$(upper abc)" = "Abcz" || fail "upper: $(upper abc)"',
     true,
   ],
+  ['test/a.sh', '[ "$(upper abc)" = Abc ]', '[ "$(upper abc)" = Abcz ]', true],
+  ['check.sh', 'upper abc | grep -qx Abc', 'upper abc | grep -qx Abcz', true],
   ['test/expected/a.txt', 'Hello\n', 'Hello\nz\n', true],
   ['test/fixtures/a.json', '["a: 30 EUR"]', '["a: 30 EURz"]', false],
 ])('%s: %s', (path, text, altered, exact) => {
-  expect(otherExpectations(path, text)).toEqual({ text: altered, exact })
+  expect(otherExpectations(path, text)).toMatchObject({ text: altered, exact })
 })
 
 test.each([
@@ -45,4 +47,50 @@ test('only the tests that speak of the changed files are taken, if there are any
   ]
   expect(testsAbout(['src/price.js'], tests)).toEqual([tests[0]])
   expect(testsAbout(['src/other.js'], tests)).toEqual(tests)
+})
+
+const makefile = (...lines: string[]): string => `test: unit\nunit:\n${lines.map((line) => `\t${line}\n`).join('')}`
+
+test.each([
+  ['. ./lib.sh; test "$$(f)" = two', '. ./lib.sh; test "$$(f)" = twoz'],
+  ['@./tool | grep -q "2 items"', '@./tool | grep -q "2 itemsz"'],
+  ['test `./tool` -eq 2 || (echo no; exit 1)', 'test `./tool` -eq 3 || (echo no; exit 1)'],
+  ['if [ "$$(f)" != two ]; then exit 1; fi', 'if [ "$$(f)" != twoz ]; then exit 1; fi'],
+  [`node -e "require('assert').equal(require('a').f(), 2)"`, `node -e "require('assert').equal(require('a').f(), 3)"`],
+])('a recipe that compares by itself expects something else: %s', (line, altered) => {
+  expect(otherChecks('Makefile', makefile(line), new Set(['test', 'unit']))).toMatchObject({
+    text: makefile(altered),
+    exact: true,
+    broken: expect.stringMatching(/\n\t@?exit 1; /),
+  })
+})
+
+test.each([
+  ['its failure is ignored', 'grep -q TODO a.txt || true'],
+  ['it is a condition', 'if [ "$$CI" = true ]; then npm ci; fi'],
+  ['another command ends the line', 'test "$$CI" = true; node a.js'],
+])('a comparison of a recipe decides nothing where %s', (_, line) => {
+  expect(otherChecks('Makefile', makefile(line), new Set(['unit']))).toMatchObject({ exact: false })
+})
+
+test.each([
+  ['of another target', 'test a = b', new Set(['other'])],
+  ['without a comparison', 'node a.js --count 3', new Set(['unit'])],
+  ['with grep for what may not be there', 'grep -v two a.txt', new Set(['unit'])],
+])('a recipe %s stays as it is', (_, line, names) => {
+  expect(otherChecks('Makefile', makefile(line), names)).toBeUndefined()
+})
+
+test('only the scripts that a check runs expect something else', () => {
+  const scripts = { test: 'node a.js | grep -q two', other: 'node b.js | grep -q two' }
+  const altered = otherChecks('package.json', JSON.stringify({ version: '1.0.2', scripts }), new Set(['test']))
+  expect(JSON.parse(altered?.text ?? '')).toEqual({
+    version: '1.0.2',
+    scripts: { ...scripts, test: 'node a.js | grep -q twoz' },
+  })
+  expect(JSON.parse(altered?.broken ?? '')).toMatchObject({ scripts: { test: `exit 1; ${scripts.test}` } })
+})
+
+test('a broken test of Go does not compile, because an initialiser of the work could end the program before any other', () => {
+  expect(otherExpectations('a_test.go', 'if F() != 2 {')?.broken).toContain(uncompilable)
 })

@@ -3,17 +3,24 @@
  * product does in the test's own process can bring that about (it replaces an assertion, ends the program, prints a result), and neither
  * the files of the tests nor the number of them shows it. Pure.
  */
+import { readMakefile } from '../check/makefile.ts'
 import { testFamilies } from '../test-families.ts'
+import { brokenText } from './break-source.ts'
 
 export interface Altered {
   text: string
   /** A value changed that something is compared with, so that a test has to fail if it runs. */
   exact: boolean
+  /** The file with its tests broken, so that a check fails if it runs them at all. Absent where that cannot be written. */
+  broken?: string
 }
 
 const literal = /(["'])((?:(?!\1)[^\\\n]){0,200})\1|(?<![\w.])\d{1,15}(?:\.\d{1,15})?(?![\w.])/g
 /** Of the shell too, where one `=` with spaces compares. */
 const comparison = /[=!]==?(?!=)|\s-(?:eq|ne)\s|(?:\[|\btest\b)[^\n]*?\s=\s/g
+/** What a shell compares with, which needs no quotes there: behind an operator, or as the pattern of grep. */
+const shellWord =
+  /(\s(?:==?|!=|-eq|-ne)\s+|\bgrep(?:\s+-[a-uw-zA-Z]+)*\s+)(?:(["'])((?:(?!\2)[^\\\n/$`]){1,200})\2|((?!-)[\w.:@%+^-]{1,200}))(?=[\s;)\]|&]|$)/g
 const exactCall = /equal|\beq\b|same|toBe\(|deep/i
 const loads =
   /^\s*(?:import|from|export|use|using|require|include|#include|package|source|\.)\b|\brequire\s?\(|\bimport\s?\(/
@@ -21,17 +28,23 @@ const blank = (text: string): string => text.replace(/[^\n]/g, ' ')
 
 const otherValue = (value: string): string => {
   if (/^["']/.test(value)) return `${value.slice(0, -1)}z${value.slice(-1)}`
-  return `${value.slice(0, -1)}${(Number(value.at(-1)) + 1) % 10}`
+  return /\d$/.test(value) ? `${value.slice(0, -1)}${(Number(value.at(-1)) + 1) % 10}` : `${value}z`
+}
+
+/** A line that a shell reads. Undefined = it compares nothing. */
+const alterShell = (line: string): string | undefined => {
+  const altered = line.replace(shellWord, (whole, before: string) => before + otherValue(whole.slice(before.length)))
+  return altered === line ? undefined : altered
 }
 
 /** Behind the last comparison the first literal, else the last of the line: calls name what is expected last. */
-const alterLine = (line: string, visible: string): Altered => {
+const alterLine = (line: string, visible: string, mayLoad = false): Altered => {
   // Paths are what a test loads, and a text with values of its own is not what it seems.
   const found = [...visible.matchAll(literal)].filter(([text]) => !/[/$`]/.test(text))
   const compared = [...visible.matchAll(comparison)].at(-1)
   const behind = compared === undefined ? -1 : compared.index + compared[0].length
   const chosen = (compared === undefined ? undefined : found.find(({ index }) => index >= behind)) ?? found.at(-1)
-  if (chosen === undefined || loads.test(visible)) return { text: line, exact: false }
+  if (chosen === undefined || (!mayLoad && loads.test(visible))) return { text: line, exact: false }
   const end = chosen.index + chosen[0].length
   return {
     text: `${line.slice(0, chosen.index)}${otherValue(chosen[0])}${line.slice(end)}`,
@@ -40,23 +53,114 @@ const alterLine = (line: string, visible: string): Altered => {
 }
 
 const isPlain = /\.txt$/
+const isShell = /\.(?:sh|bash|zsh|bats)$/
 const hasLiterals =
   /\.(?:[cm]?[jt]sx?|py|go|rs|java|kt|rb|php|sh|bash|bats|ex|exs|json|ya?ml|snap|cs|swift|scala|pl|t|c|cc|cpp)$/
 
+/**
+ * In a test of Go, for what is broken without a compiler's knowledge could be ended by an initialiser of the work before. Also a linter
+ * stops at it, and only what `go test` prints shows that the tests would run.
+ */
+export const uncompilable = 'unstuckBrokenOnPurpose'
+
+/** A test ends before it loads the work, which could end the program first. */
+const brokenTest = (path: string, text: string): string | undefined =>
+  path.endsWith('.go')
+    ? `${text}\nvar _ = ${uncompilable}\n`
+    : (brokenText(path, text, 'early') ?? brokenText(path, text))
+
+const withBroken = (path: string, text: string, altered: Altered): Altered => {
+  const broken = brokenTest(path, text)
+  return broken === undefined ? altered : { ...altered, broken }
+}
+
 /** Undefined = the file holds nothing that can be changed so. */
 export const otherExpectations = (path: string, text: string): Altered | undefined => {
-  if (isPlain.test(path)) return { text: `${text}z\n`, exact: true }
+  if (isPlain.test(path)) return withBroken(path, text, { text: `${text}z\n`, exact: true })
   if (!hasLiterals.test(path)) return undefined
-  const family = testFamilies.find(({ file }) => file.test(path))
+  const family = testFamilies.find(({ file, program }) => file.test(path) || program?.test(path))
   // The title of a test stays, so that its failures have the same name.
   const visible = [family?.comment, family?.test]
     .filter((pattern) => pattern !== undefined)
     .reduce((left, pattern) => left.replace(pattern, blank), text)
     .split('\n')
-  const lines = text.split('\n').map((line, index) => alterLine(line, visible[index] ?? ''))
+  const lines = text.split('\n').map((line, index): Altered => {
+    const shell = isShell.test(path) && !loads.test(line) ? alterShell(visible[index] ?? '') : undefined
+    return shell === undefined ? alterLine(line, visible[index] ?? '') : { text: shell, exact: true }
+  })
   const altered = lines.map((line) => line.text).join('\n')
-  return altered === text ? undefined : { text: altered, exact: lines.some(({ exact }) => exact) }
+  if (altered === text) return undefined
+  return withBroken(path, text, { text: altered, exact: lines.some(({ exact }) => exact) })
 }
+
+/** A program that a line of a shell holds. */
+const inlineProgram = /(\s-(?:e|c|p|pe)\s+)(["'])([^\n]{1,2000})\2/
+const ignoresFailure = /\|\|\s*(?:true|:)(?:\s|$)/
+const isCondition = /^\s*(?:if|while|until|case|elif|for)\b/
+const ends = /\b(?:exit\s+[1-9]|false)\b/
+
+/** The line decides how the check ends: nothing behind the comparison takes its place. */
+const decides = (line: string, comparedAt: number): boolean => {
+  if (ignoresFailure.test(line)) return false
+  return ends.test(line) || (!isCondition.test(line) && !line.slice(comparedAt).includes(';'))
+}
+
+/** A line of a recipe or of a script, which a check runs. */
+const alterCheckLine = (line: string): Altered => {
+  const inline = inlineProgram.exec(line)
+  const [, option = '', quote = '', program = ''] = inline ?? []
+  if (inline !== null) {
+    const altered = alterLine(program, program, true)
+    const text = line.replace(inline[0], () => `${option}${quote}${altered.text}${quote}`)
+    return { text, exact: altered.exact && text !== line && decides(line, inline.index + inline[0].length) }
+  }
+  const text = alterShell(line)
+  if (text === undefined) return { text: line, exact: false }
+  const last = [...line.matchAll(shellWord)].at(-1)
+  return { text, exact: decides(line, (last?.index ?? 0) + (last?.[0].length ?? 0)) }
+}
+
+const firstOfRecipe = /^\t[@+]*/
+
+/** A makefile, in the recipes of these targets. */
+const otherRecipes = (text: string, targets: ReadonlySet<string>): Altered | undefined => {
+  const recipes = [...readMakefile(text).rules].flatMap(([name, { recipe }]) => (targets.has(name) ? recipe : []))
+  const run = new Set(recipes)
+  const lines = text.split('\n').map((line) => {
+    const isRun = line.startsWith('\t') && !line.startsWith('\t-') && run.has(line.trim())
+    return { line, altered: isRun ? alterCheckLine(line) : { text: line, exact: false } }
+  })
+  const altered = lines.map((each) => each.altered.text).join('\n')
+  if (altered === text) return undefined
+  const broken = lines.map(({ line, altered: { exact } }) =>
+    exact ? line.replace(firstOfRecipe, (begin) => `${begin}exit 1; `) : line,
+  )
+  return { text: altered, exact: lines.some((each) => each.altered.exact), broken: broken.join('\n') }
+}
+
+/** A package.json, in these scripts. */
+const otherScripts = (text: string, names: ReadonlySet<string>): Altered | undefined => {
+  const manifest = JSON.parse(text) as { scripts: Record<string, string> }
+  const scripts = Object.entries(manifest.scripts).map(([name, line]) => {
+    const altered = names.has(name) ? alterCheckLine(line) : { text: line, exact: false }
+    return { name, line, altered }
+  })
+  if (scripts.every(({ line, altered }) => line === altered.text)) return undefined
+  const written = (lineOf: (script: (typeof scripts)[number]) => string): string =>
+    `${JSON.stringify({ ...manifest, scripts: Object.fromEntries(scripts.map((each) => [each.name, lineOf(each)])) }, null, 2)}\n`
+  return {
+    text: written(({ altered }) => altered.text),
+    exact: scripts.some(({ altered }) => altered.exact),
+    broken: written(({ line, altered }) => (altered.exact ? `exit 1; ${line}` : line)),
+  }
+}
+
+/**
+ * Where a check compares by itself, in the recipes of a makefile or the scripts of a package.json. `names`: the targets or scripts that it
+ * runs; the file has at least one of them.
+ */
+export const otherChecks = (path: string, text: string, names: ReadonlySet<string>): Altered | undefined =>
+  path.endsWith('.json') ? otherScripts(text, names) : otherRecipes(text, names)
 
 /** Of the test files those that speak of a changed file; all of them if none does. */
 export const testsAbout = (

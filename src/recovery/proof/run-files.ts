@@ -2,16 +2,20 @@
 import { withTargets } from '../check/changed-checks.ts'
 import { partsOf, type ReadText } from '../check/check-parts.ts'
 
-/** Of commands, in any of the trees that `reads` read. `manifests`: changed package.json files, whose scripts count as well. */
+/**
+ * Of commands, in any of the trees that `reads` read, with all words of the commands. `manifests`: changed package.json files, whose
+ * scripts count as well.
+ */
 export const filesRunByChecks = async (
   reads: readonly ReadText[],
   commands: readonly string[],
   manifests: readonly string[] = [],
-): Promise<Set<string>> => {
-  const all = new Set<string>()
+): Promise<{ run: Set<string>; words: Set<string> }> => {
+  const [run, words] = [new Set<string>(), new Set<string>()]
   for (const read of reads) {
-    const { files, configurations } = await partsOf(commands, read, manifests)
-    for (const path of await withTargets(read, new Set([...files, ...configurations]))) all.add(path)
+    const parts = await partsOf(commands, read, manifests)
+    for (const word of parts.words) words.add(word)
+    for (const path of await withTargets(read, new Set([...parts.files, ...parts.configurations]))) run.add(path)
   }
-  return all
+  return { run, words }
 }

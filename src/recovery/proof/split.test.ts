@@ -12,7 +12,11 @@ const base = [
   'tools/build.js',
 ]
 const part = (path: string, { added = false, run = [] as string[], dependencies = [] as string[] } = {}): string =>
-  partOf({ changed: [{ path, added }], base, run: new Set(run), dependencies: new Set(dependencies) }, path, added)
+  partOf(
+    { changed: [{ path, added }], base, run: new Set(run), words: new Set(), dependencies: new Set(dependencies) },
+    path,
+    added,
+  )
 
 test.each([
   'test/a.test.js',
@@ -96,7 +100,7 @@ test('a manifest with other dependencies is a subject', () => {
 
 test('every changed path is in exactly one part', () => {
   const changed = ['src/a.js', 'test/a.test.js', 'README.md'].map((path) => ({ path, added: false }))
-  expect(splitChange({ changed, base, run: new Set(), dependencies: new Set() })).toEqual({
+  expect(splitChange({ changed, base, run: new Set(), words: new Set(), dependencies: new Set() })).toEqual({
     subject: ['src/a.js'],
     instruments: ['test/a.test.js'],
   })
@@ -106,4 +110,10 @@ test('the sources of the product are neither tests nor what checks run', () => {
   expect(productSources({ base, run: new Set(['tools/build.js']) })).toEqual([
     ...['src/a.js', 'src/deep/b.ts', 'app/__init__.py', 'app/main.py'],
   ])
+})
+
+test('a document that a check names is more than one', () => {
+  const request = { changed: [], base: [], run: new Set<string>(), dependencies: new Set<string>() }
+  expect(partOf({ ...request, words: new Set(['made.txt']) }, 'made.txt', true)).toBe('subject')
+  expect(partOf({ ...request, words: new Set(['other.txt']) }, 'made.txt', true)).toBe('documentation')
 })

@@ -47,6 +47,8 @@ export interface SplitRequest {
   base: readonly string[]
   /** Files that the checks run or name, in the base commit or in the work. */
   run: ReadonlySet<string>
+  /** Words of the checks, paths by their last segment: a document among them is more than one. */
+  words: ReadonlySet<string>
   /** Changed manifests of which only the dependencies changed. */
   dependencies: ReadonlySet<string>
 }
@@ -115,7 +117,8 @@ const isInstrument = (request: SplitRequest, path: string, added: boolean): bool
 
 export const partOf = (request: SplitRequest, path: string, added: boolean): ChangePart => {
   if (isInstrument(request, path, added)) return 'instrument'
-  return isProse(path) && !request.run.has(path) ? 'documentation' : 'subject'
+  const isNamed = request.run.has(path) || request.words.has(lastSegment(path))
+  return isProse(path) && !isNamed ? 'documentation' : 'subject'
 }
 
 export const splitChange = (request: SplitRequest): Split => {

@@ -120,12 +120,12 @@ export const baselineText = (payload: Payload): string => {
   const detail = payloadText(payload, 'detail')
     .replace(` (${failing})`, '')
     .replace(/ \([a-z_]+: (.*)\)$/s, (whole, said) => (said === failing ? '' : whole))
-  if (payload.blocks !== true)
-    return `${command} failed (${failing}): ${detail}; this is listed and does not block the work`
+  const failed = `${command} failed${failing === '' ? '' : ` (${failing})`}`
+  if (payload.blocks !== true) return `${failed}: ${detail}; this is listed and does not block the work`
   if (detail === 'it passes on the base commit') return `${command} fails since this work: ${failing}`
   if (detail === 'nor can it run on the base commit')
     return `${command} cannot run here, nor on the base commit: ${failing}`
-  return `${command} failed (${failing}); ${detail}`
+  return `${failed}; ${detail}`
 }
 
 /** A duration in milliseconds, as `3 s`. */

@@ -7,7 +7,7 @@ import { AppError, messageOf } from '../../errors.ts'
 import { isEvidence, type CheckResult } from '../../domain/run.ts'
 import { brokenMessage, brokenText } from '../../recovery/proof/break-source.ts'
 import { confirmed, isCertain, type InstrumentText } from '../../recovery/proof/confirmed.ts'
-import type { Altered } from '../../recovery/proof/other-expectations.ts'
+import { uncompilable, type Altered } from '../../recovery/proof/other-expectations.ts'
 import type { Counterfactual, CounterfactualResult } from '../../recovery/proof/next-proof.ts'
 import { totalCount } from '../../recovery/proof/test-count.ts'
 import type { Split } from '../../recovery/proof/split.ts'
@@ -45,13 +45,17 @@ export const provingChecks = (results: readonly CheckResult[]): CheckResult[] =>
 const gone =
   /is not a function|is not a constructor|is not defined|has no attribute|cannot import name|does not provide an export|Cannot find module|No module named|undefined: |unresolved import|cannot find (?:function|value|type|symbol)|has no exported member|ERR_MODULE_NOT_FOUND|undefined method/i
 
+/** As `go test` says it of a package whose tests do not compile; a linter only names the line. */
+const goTestFailed = /\[(?:build|setup) failed\]/
+
 /** Failures of the machine, which prove nothing about the work. */
 const machine = new Set(['out_of_memory', 'resource_limit', 'disk_full', 'port_in_use'])
 
 const unknown = (why: string): CounterfactualResult => ({ state: 'unknown', failing: [], named: false, why })
 
 /**
- * Undefined = the failed command does not exist on this tree, so it says nothing: a fact of its files, because output can be made up.
+ * Undefined = the failed command does not exist on this tree, or runs none of the tests that were broken, so it says nothing: a fact of its
+ * files, because output can be made up.
  * `accuses`: a failure of the machine counts as well, or the work could excuse itself by printing one.
  */
 const resultOf = ({ results, failed, output }: CheckReport, accuses: boolean): CounterfactualResult | undefined => {
@@ -68,8 +72,9 @@ const resultOf = ({ results, failed, output }: CheckReport, accuses: boolean): C
       ...count,
     }
   const set = failingSetOf(output)
-  if (!accuses && machine.has(set.label)) return unknown(`the machine failed ${command} (${set.evidence})`)
   const text = `${output.stdout}${output.stderr}`
+  if (text.includes(uncompilable) && !goTestFailed.test(text)) return undefined
+  if (!accuses && machine.has(set.label)) return unknown(`the machine failed ${command} (${set.evidence})`)
   return {
     ...{ state: 'red', command, failing: failingNames(set), named: set.tests !== null },
     ...(set.label === 'no_test_files' || failed.countedNone === true ? { empty: true } : {}),
@@ -128,14 +133,11 @@ const switchTo = async ({ context, paths }: RunContext, tree: string): Promise<b
   return (await git.captureTree(context.shadow, request)).tree === tree
 }
 
-const filesToBreak = async (
-  { breakable, product, otherTests }: CounterfactualWork,
+const filesToBreak = (
+  { breakable, product }: CounterfactualWork,
   counterfactual: Counterfactual,
-  tree: string,
-): Promise<readonly string[]> => {
+): readonly string[] => {
   if (counterfactual === 'broken' || counterfactual === 'broken early') return breakable
-  if (counterfactual === 'broken tests')
-    return (await otherTests(tree)).flatMap(({ path, exact }) => (exact ? [path] : []))
   return counterfactual.startsWith('broken product') ? product : []
 }
 
@@ -148,15 +150,16 @@ const changedFiles = async (
 ): Promise<Map<string, string>> => {
   if (counterfactual.endsWith('other expectations'))
     return new Map((await work.otherTests(tree)).map(({ path, text }) => [path, text]))
-  const broken = (path: string, text: string): string | undefined => {
-    if (counterfactual === 'broken early') return brokenText(path, text, 'early')
-    // A test ends before it loads the work, which could end the program first.
-    return (counterfactual === 'broken tests' ? brokenText(path, text, 'early') : undefined) ?? brokenText(path, text)
-  }
   const changed = new Map<string, string>()
-  for (const path of await filesToBreak(work, counterfactual, tree)) {
+  if (counterfactual === 'broken tests') {
+    for (const { path, exact, broken } of await work.otherTests(tree))
+      if (exact && broken !== undefined) changed.set(path, broken)
+    return changed
+  }
+  const place = counterfactual === 'broken early' ? 'early' : 'late'
+  for (const path of filesToBreak(work, counterfactual)) {
     const text = await context.ports.git.textAt(context.shadow, tree, path)
-    const now = text === undefined ? undefined : broken(path, text)
+    const now = text === undefined ? undefined : brokenText(path, text, place)
     if (now !== undefined) changed.set(path, now)
   }
   return changed

@@ -1,11 +1,12 @@
 /** Proves a change whose checks passed: collects the facts, runs the counterfactuals that are still needed, and stores what they prove. */
-import type { Proof } from '../../domain/proof.ts'
+import { noneAtOnce, type Proof } from '../../domain/proof.ts'
 import type { CheckResult } from '../../domain/run.ts'
 import { failingNames } from '../../recovery/failing-set.ts'
 import { cachedResult } from '../checks/check-cache.ts'
+import { partsOf, type ScriptOrTarget } from '../../recovery/check/check-parts.ts'
 import { isNamedByTask } from '../../recovery/named-by-task.ts'
 import { brokenText } from '../../recovery/proof/break-source.ts'
-import { otherExpectations, testsAbout } from '../../recovery/proof/other-expectations.ts'
+import { otherChecks, otherExpectations, testsAbout, type Altered } from '../../recovery/proof/other-expectations.ts'
 import { changedDependenciesOnly, listsDependencies } from '../../recovery/proof/manifests.ts'
 import {
   nextProof,
@@ -51,19 +52,35 @@ const splitOf = async (
   return {
     changed: found.changes.map(({ path, kind }) => ({ path, added: kind === 'added' })),
     base: await git.filesOf(runContext.context.shadow, found.base),
-    run: await filesRunByChecks([before, after], commands, manifests),
+    ...(await filesRunByChecks([before, after], commands, manifests)),
     dependencies,
   }
 }
 
-/** The tests of a tree, as they are when they expect something else. */
-const alteredTests = async ({ context }: RunContext, treeish: string, subject: readonly string[]) => {
-  const { git } = context.ports
-  const paths = (await git.filesOf(context.shadow, treeish)).filter(holdsTests).slice(0, mostTests)
-  const texts = await git.textsAt(context.shadow, treeish, paths)
+/** The names of targets or scripts by the file that holds them. */
+const byFile = (parts: readonly ScriptOrTarget[]): Map<string, Set<string>> => {
+  const found = new Map<string, Set<string>>()
+  for (const { path, name } of parts) found.set(path, (found.get(path) ?? new Set()).add(name))
+  return found
+}
+
+/** The tests of a tree, and what its checks compare by themselves, as they are when they expect something else. */
+const alteredTests = async (
+  runContext: RunContext,
+  treeish: string,
+  { commands, subject }: { commands: readonly string[]; subject: readonly string[] },
+): Promise<(Altered & { path: string })[]> => {
+  const { git } = runContext.context.ports
+  const { files, targets, scripts } = await partsOf(commands, readerOf(runContext, treeish))
+  const comparing = byFile([...targets, ...scripts])
+  const isTest = (path: string): boolean => (holdsTests(path) || files.has(path)) && !subject.includes(path)
+  const all = await git.filesOf(runContext.context.shadow, treeish)
+  const paths = all.filter((path) => comparing.has(path) || isTest(path)).slice(0, mostTests)
+  const texts = await git.textsAt(runContext.context.shadow, treeish, paths)
   const tests = [...texts].map(([path, text]) => ({ path, text }))
   return testsAbout(subject, tests).flatMap(({ path, text }) => {
-    const altered = otherExpectations(path, text)
+    const names = comparing.get(path)
+    const altered = names === undefined ? otherExpectations(path, text) : otherChecks(path, text, names)
     return altered === undefined ? [] : [{ path, ...altered }]
   })
 }
@@ -87,11 +104,8 @@ const changedFiles = async (
 /** The facts that need no run. */
 const factsOf = async (runContext: RunContext, found: ChangeList, report: JudgedReport) => {
   const results = provingChecks(report.results)
-  const request = await splitOf(
-    runContext,
-    found,
-    results.map(({ command }) => command),
-  )
+  const commands = results.map(({ command }) => command)
+  const request = await splitOf(runContext, found, commands)
   const split = splitChange(request)
   const kinds = new Map(found.changes.map(({ path, kind, newMode }) => [path, newMode === '120000' ? 'link' : kind]))
   const breakable = split.subject.filter(
@@ -99,21 +113,22 @@ const factsOf = async (runContext: RunContext, found: ChangeList, report: Judged
   )
   const product = productSources(request).slice(0, mostBroken)
   const changed = await changedFiles(runContext, found)
-  const altered = await alteredTests(runContext, found.tree, split.subject)
+  const otherTests = (treeish: string) => alteredTests(runContext, treeish, { commands, subject: split.subject })
+  const [altered, before] = [await otherTests(found.tree), await otherTests(found.base)]
+  const comparing = new Set(before.flatMap(({ path, exact }) => (exact ? [path] : [])))
   const count = totalCount(results)
   const facts: Omit<ProofFacts, 'results'> = {
     split,
     breakable,
     hasProduct: product.length > 0,
     changedTests: split.instruments.filter(
-      (path) => kinds.get(path) !== 'added' && (holdsTests(path) || request.run.has(path)),
+      (path) => kinds.get(path) !== 'added' && (holdsTests(path) || request.run.has(path) || comparing.has(path)),
     ),
     onlyRenames: onlyRenames(changed(split.instruments), changed(split.subject)),
     named: new Set(split.instruments.filter((path) => isNamedByTask(runContext.task, path))),
     work: count === undefined ? {} : { count },
     expectations: altered.some(({ exact }) => exact) ? 'exact' : altered.length > 0 ? 'some' : 'none',
   }
-  const otherTests = (treeish: string) => alteredTests(runContext, treeish, split.subject)
   return { facts, work: { found, split, results, breakable, product, otherTests } }
 }
 
@@ -143,7 +158,7 @@ export const proveWork = async (
   if (mode === 'off') return unproven('verify.proof is off')
   if (goal.repoMode === 'direct') return unproven('the work is done in place, where no file can be switched')
   const { facts, work } = await factsOf(runContext, found, report)
-  if (work.results.length === 0) return unproven('no check passed that could be run again')
+  if (work.results.length === 0) return unproven(noneAtOnce)
   const onceMs = work.results.reduce((sum, { durationMs }) => sum + durationMs, 0)
   if (onceMs > proofSeconds * 1000)
     return unproven(`the checks take ${Math.round(onceMs / 1000)} s, and verify.proofSeconds is ${proofSeconds}`)

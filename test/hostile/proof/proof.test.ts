@@ -9,6 +9,7 @@ import { isLongForm } from '../../support/form.ts'
 import { javascript } from './javascript.ts'
 import { openProofScene, type ProofScene } from './play.ts'
 import { python } from './python.ts'
+import { recipes } from './recipes.ts'
 import { untested } from './untested.ts'
 
 const isThere = (program: string): boolean =>
@@ -17,7 +18,7 @@ const isThere = (program: string): boolean =>
 /** CI plays every fifth case. */
 const chosen = <T>(all: readonly T[]): T[] => all.filter((_, index) => index % 5 === 0 || isLongForm)
 
-const families = [javascript, python, untested].map((cases) => ({ name: cases.base.name, cases }))
+const families = [javascript, python, untested, recipes].map((cases) => ({ name: cases.base.name, cases }))
 
 describe.each(families)('$name', ({ cases: { base, fooling, honest } }) => {
   const missing = (base.needs ?? []).filter((program) => !isThere(program))
