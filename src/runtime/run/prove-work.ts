@@ -16,7 +16,7 @@ import {
 } from '../../recovery/proof/next-proof.ts'
 import { onlyRenames, type ChangedFile } from '../../recovery/proof/renamed-only.ts'
 import { filesRunByChecks } from '../../recovery/proof/run-files.ts'
-import { holdsTests, productSources, splitChange, type SplitRequest } from '../../recovery/proof/split.ts'
+import { holdsTests, partOf, productSources, splitChange, type SplitRequest } from '../../recovery/proof/split.ts'
 import { totalCount } from '../../recovery/proof/test-count.ts'
 import type { ChangeList } from '../../workspace/repository-types.ts'
 import type { JudgedReport } from '../checks/check-runner.ts'
@@ -68,12 +68,14 @@ const byFile = (parts: readonly ScriptOrTarget[]): Map<string, Set<string>> => {
 const alteredTests = async (
   runContext: RunContext,
   treeish: string,
-  { commands, subject }: { commands: readonly string[]; subject: readonly string[] },
+  { request, commands, subject }: { request: SplitRequest; commands: readonly string[]; subject: readonly string[] },
 ): Promise<(Altered & { path: string })[]> => {
   const { git } = runContext.context.ports
   const { files, targets, scripts } = await partsOf(commands, readerOf(runContext, treeish))
   const comparing = byFile([...targets, ...scripts])
-  const isTest = (path: string): boolean => (holdsTests(path) || files.has(path)) && !subject.includes(path)
+  // A program of the product that a check starts expects nothing of it.
+  const isProgram = (path: string): boolean => files.has(path) && partOf(request, path, false) === 'instrument'
+  const isTest = (path: string): boolean => (holdsTests(path) || isProgram(path)) && !subject.includes(path)
   const all = await git.filesOf(runContext.context.shadow, treeish)
   const paths = all.filter((path) => comparing.has(path) || isTest(path)).slice(0, mostTests)
   const texts = await git.textsAt(runContext.context.shadow, treeish, paths)
@@ -113,7 +115,8 @@ const factsOf = async (runContext: RunContext, found: ChangeList, report: Judged
   )
   const product = productSources(request).slice(0, mostBroken)
   const changed = await changedFiles(runContext, found)
-  const otherTests = (treeish: string) => alteredTests(runContext, treeish, { commands, subject: split.subject })
+  const otherTests = (treeish: string) =>
+    alteredTests(runContext, treeish, { request, commands, subject: split.subject })
   const [altered, before] = [await otherTests(found.tree), await otherTests(found.base)]
   const comparing = new Set(before.flatMap(({ path, exact }) => (exact ? [path] : [])))
   const count = totalCount(results)
