@@ -94,3 +94,13 @@ test('only the scripts that a check runs expect something else', () => {
 test('a broken test of Go does not compile, because an initialiser of the work could end the program before any other', () => {
   expect(otherExpectations('a_test.go', 'if F() != 2 {')?.broken).toContain(uncompilable)
 })
+
+test('values that a test gives to the product stay where it compares with others', () => {
+  const text = "const given = 'abc'\nassert.equal(echo(given), 'abc')\n"
+  expect(otherExpectations('a.test.js', text)?.text).toBe("const given = 'abc'\nassert.equal(echo(given), 'abcz')\n")
+})
+
+test('the status with which a program of tests ends is no expectation', () => {
+  expect(otherExpectations('test/a.c', 'return failures != 0;')).toBeUndefined()
+  expect(otherExpectations('test/a.js', 'process.exit(failures === 0 ? 0 : 1)')).toBeUndefined()
+})

@@ -80,11 +80,14 @@ const alteredTests = async (
   const paths = all.filter((path) => comparing.has(path) || isTest(path)).slice(0, mostTests)
   const texts = await git.textsAt(runContext.context.shadow, treeish, paths)
   const tests = [...texts].map(([path, text]) => ({ path, text }))
-  return testsAbout(subject, tests).flatMap(({ path, text }) => {
+  const altered = testsAbout(subject, tests).flatMap(({ path, text }) => {
     const names = comparing.get(path)
-    const altered = names === undefined ? otherExpectations(path, text) : otherChecks(path, text, names)
-    return altered === undefined ? [] : [{ path, ...altered }]
+    const other = names === undefined ? otherExpectations(path, text) : otherChecks(path, text, names)
+    return other === undefined ? [] : [{ path, ...other }]
   })
+  // Any other value may be one that a runner works with, and then every check fails.
+  const exact = altered.filter((each) => each.exact)
+  return exact.length > 0 ? exact : altered.filter(({ path }) => holdsTests(path))
 }
 
 /** As they are on the base and in the work. */
