@@ -218,8 +218,9 @@ test('data that a check needs are proved by its failure without them, although e
     split: { subject: ['made.txt'], instruments: [] },
     ...{ breakable: ['made.txt'], changedTests: [], expectations: 'none', work: {} },
   })
-  expect(decide(data, { base: red() })).toMatchObject({ kind: 'proved', ran: ['base'] })
   const passes: CounterfactualResult = { state: 'green', failing: [], named: false }
+  expect(decide(data, { broken: red() })).toMatchObject({ kind: 'proved', ran: ['broken'] })
+  expect(decide(data, { base: red(), broken: passes })).toMatchObject({ kind: 'proved', ran: ['broken', 'base'] })
   expect(decide(data, { base: passes, broken: passes })).toMatchObject({ kind: 'unnoticed' })
 })
 
@@ -232,4 +233,7 @@ test('a program that ends itself is proved by what its check expects, where the 
   const disarmed = { 'other expectations': passes, 'base, other expectations': fails, 'broken tests': fails }
   expect(decide(program, { ...silent, ...disarmed })).toMatchObject({ kind: 'own changes', files: ['src/a.js'] })
   expect(decide({ ...program, expectations: 'none' }, silent)).toMatchObject({ kind: 'unnoticed' })
+  // Values that nothing is compared with may make every check fail.
+  const some: ProofFacts = { ...program, expectations: 'some' }
+  expect(decide(some, { ...silent, 'other expectations': fails })).toMatchObject({ kind: 'unnoticed' })
 })

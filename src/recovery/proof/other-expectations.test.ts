@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { otherChecks, otherExpectations, testsAbout, uncompilable } from './other-expectations.ts'
+import { otherExpectations, otherRecipes, otherScripts, testsAbout, uncompilable } from './other-expectations.ts'
 
 test.each([
   [
@@ -53,12 +53,13 @@ const makefile = (...lines: string[]): string => `test: unit\nunit:\n${lines.map
 
 test.each([
   ['. ./lib.sh; test "$$(f)" = two', '. ./lib.sh; test "$$(f)" = twoz'],
+  [`sh -c '. ./lib.sh; test "$$(f)" = two'`, `sh -c '. ./lib.sh; test "$$(f)" = twoz'`],
   ['@./tool | grep -q "2 items"', '@./tool | grep -q "2 itemsz"'],
   ['test `./tool` -eq 2 || (echo no; exit 1)', 'test `./tool` -eq 3 || (echo no; exit 1)'],
   ['if [ "$$(f)" != two ]; then exit 1; fi', 'if [ "$$(f)" != twoz ]; then exit 1; fi'],
   [`node -e "require('assert').equal(require('a').f(), 2)"`, `node -e "require('assert').equal(require('a').f(), 3)"`],
 ])('a recipe that compares by itself expects something else: %s', (line, altered) => {
-  expect(otherChecks('Makefile', makefile(line), new Set(['test', 'unit']))).toMatchObject({
+  expect(otherRecipes(makefile(line), new Set(['test', 'unit']))).toMatchObject({
     text: makefile(altered),
     exact: true,
     broken: expect.stringMatching(/\n\t@?exit 1; /),
@@ -70,7 +71,7 @@ test.each([
   ['it is a condition', 'if [ "$$CI" = true ]; then npm ci; fi'],
   ['another command ends the line', 'test "$$CI" = true; node a.js'],
 ])('a comparison of a recipe decides nothing where %s', (_, line) => {
-  expect(otherChecks('Makefile', makefile(line), new Set(['unit']))).toMatchObject({ exact: false })
+  expect(otherRecipes(makefile(line), new Set(['unit']))).toMatchObject({ exact: false })
 })
 
 test.each([
@@ -78,12 +79,12 @@ test.each([
   ['without a comparison', 'node a.js --count 3', new Set(['unit'])],
   ['with grep for what may not be there', 'grep -v two a.txt', new Set(['unit'])],
 ])('a recipe %s stays as it is', (_, line, names) => {
-  expect(otherChecks('Makefile', makefile(line), names)).toBeUndefined()
+  expect(otherRecipes(makefile(line), names)).toBeUndefined()
 })
 
 test('only the scripts that a check runs expect something else', () => {
   const scripts = { test: 'node a.js | grep -q two', other: 'node b.js | grep -q two' }
-  const altered = otherChecks('package.json', JSON.stringify({ version: '1.0.2', scripts }), new Set(['test']))
+  const altered = otherScripts(JSON.stringify({ version: '1.0.2', scripts }), new Set(['test']))
   expect(JSON.parse(altered?.text ?? '')).toEqual({
     version: '1.0.2',
     scripts: { ...scripts, test: 'node a.js | grep -q twoz' },
@@ -103,4 +104,22 @@ test('values that a test gives to the product stay where it compares with others
 test('the status with which a program of tests ends is no expectation', () => {
   expect(otherExpectations('test/a.c', 'return failures != 0;')).toBeUndefined()
   expect(otherExpectations('test/a.js', 'process.exit(failures === 0 ? 0 : 1)')).toBeUndefined()
+})
+
+test.each([
+  [
+    'assert_equal "leading v" v1.3.0 "$(bash bump.sh v1.2.3)"',
+    'assert_equal "leading v" v1.3.1 "$(bash bump.sh v1.2.3)"',
+  ],
+  ['assert_equal 3 "$(add 1 2)"', 'assert_equal 4 "$(add 1 2)"'],
+  ['if [ "$(f)" != two ]; then\n  echo no\n  exit 1\nfi', 'if [ "$(f)" != twoz ]; then\n  echo no\n  exit 1\nfi'],
+])('an assertion of a shell script expects something else: %s', (text, altered) => {
+  expect(otherExpectations('test/a.sh', text)).toMatchObject({ text: altered, exact: true })
+})
+
+test.each([
+  ['a title alone', 'assert_equal "leading v" "$(expected)" "$(actual)"'],
+  ['a condition without a failure', 'if [ "$CI" = true ]; then\n  set -x\nfi'],
+])('%s of a shell script is no expectation', (_, text) => {
+  expect(otherExpectations('test/a.sh', text)?.exact ?? false).toBe(false)
 })

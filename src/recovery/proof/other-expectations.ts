@@ -20,7 +20,7 @@ const literal = /(["'])((?:(?!\1)[^\\\n]){0,200})\1|(?<![\w.])\d{1,15}(?:\.\d{1,
 const comparison = /[=!]==?(?!=)|\s-(?:eq|ne)\s|(?:\[|\btest\b)[^\n]*?\s=\s/g
 /** What a shell compares with, which needs no quotes there: behind an operator, or as the pattern of grep. */
 const shellWord =
-  /(\s(?:==?|!=|-eq|-ne)\s+|\bgrep(?:\s+-[a-uw-zA-Z]+)*\s+)(?:(["'])((?:(?!\2)[^\\\n/$`]){1,200})\2|((?!-)[\w.:@%+^-]{1,200}))(?=[\s;)\]|&]|$)/g
+  /(\s(?:==?|!=|-eq|-ne)\s+|\bgrep(?:\s+-[a-uw-zA-Z]+)*\s+)(?:(["'])((?:(?!\2)[^\\\n/$`]){1,200})\2|((?!-)[\w.:@%+^-]{1,200}))(?=[\s;)\]|&"']|$)/g
 const exactCall = /equal|\beq\b|same|toBe\(|deep/i
 const loads =
   /^\s*(?:import|from|export|use|using|require|include|#include|package|source|\.)\b|\brequire\s?\(|\bimport\s?\(/
@@ -59,8 +59,8 @@ const hasLiterals =
   /\.(?:[cm]?[jt]sx?|py|go|rs|java|kt|rb|php|sh|bash|bats|ex|exs|json|ya?ml|snap|cs|swift|scala|pl|t|c|cc|cpp)$/
 
 /**
- * In a test of Go, for what is broken without a compiler's knowledge could be ended by an initialiser of the work before. Also a linter
- * stops at it, and only what `go test` prints shows that the tests would run.
+ * What breaks a test of Go. An initialiser of the work runs before any of the test and could end the program, so the test must not
+ * compile. A linter stops at it as well; only what `go test` prints shows that the tests would run.
  */
 export const uncompilable = 'unstuckBrokenOnPurpose'
 
@@ -75,6 +75,38 @@ const withBroken = (path: string, text: string, altered: Altered): Altered => {
   return broken === undefined ? altered : { ...altered, broken }
 }
 
+/** A program that a line of a shell holds. */
+const inlineProgram = /(\s-(?:e|c|p|pe)\s+)(["'])([^\n]{1,2000})\2/
+const ignoresFailure = /\|\|\s*(?:true|:)(?:\s|$)/
+const isCondition = /^\s*(?:if|while|until|case|elif|for)\b/
+const ends = /\b(?:exit\s+[1-9]|false)\b/
+
+/** A call of a function that compares: its first argument is a title where more than two are given. */
+const shellAssertion =
+  /^(\s*)((?:assert|expect|check|is|ok)\w*|\w*(?:equals?|same|eq))((?:\s+(?:"(?:[^"\\]|\\.){0,400}"|'[^']{0,400}'|[^\s"';|&]{1,400})){2,8})\s*$/
+const shellArgument = /\s+("(?:[^"\\]|\\.){0,400}"|'[^']{0,400}'|[^\s"';|&]{1,400})/g
+
+const alterAssertion = (line: string): string | undefined => {
+  const [, indent = '', name = '', rest = ''] = shellAssertion.exec(line) ?? []
+  const given = [...rest.matchAll(shellArgument)].map(([, text = '']) => text)
+  const from = given.length > 2 ? 1 : 0
+  const altered = given.map((text, index) => (index < from || /[/$`]/.test(text) ? text : otherValue(text)))
+  const next = `${indent}${[name, ...altered].join(' ')}`
+  return name === '' || altered.join() === given.join() ? undefined : next
+}
+
+const fails = /\b(?:exit|return)\s+[1-9]|\bfalse\b|fail|err|=1\b|\+\+|\+ 1/i
+const mostBetween = 4
+
+/** A line of a shell script. A condition compares only where a failure follows. */
+const alterScriptLine = (lines: readonly string[], index: number): Altered | undefined => {
+  const line = lines[index] ?? ''
+  const text = alterShell(line) ?? alterAssertion(line)
+  if (text === undefined) return shellAssertion.test(line) ? { text: line, exact: false } : undefined
+  const follows = lines.slice(index, index + mostBetween).some((next) => fails.test(next))
+  return { text, exact: isCondition.test(line) ? follows : !ignoresFailure.test(line) }
+}
+
 /** Undefined = the file holds nothing that can be changed so. */
 export const otherExpectations = (path: string, text: string): Altered | undefined => {
   if (isPlain.test(path)) return withBroken(path, text, { text: `${text}z\n`, exact: true })
@@ -87,8 +119,10 @@ export const otherExpectations = (path: string, text: string): Altered | undefin
     .split('\n')
   const original = text.split('\n')
   const lines = original.map((line, index): Altered => {
-    const shell = isShell.test(path) && !loads.test(line) ? alterShell(visible[index] ?? '') : undefined
-    return shell === undefined ? alterLine(line, visible[index] ?? '') : { text: shell, exact: true }
+    // A comment or a title in the line stays as it is.
+    const isPlainLine = visible[index] === line && !loads.test(line)
+    const shell = isShell.test(path) && isPlainLine ? alterScriptLine(visible, index) : undefined
+    return shell ?? alterLine(line, visible[index] ?? '')
   })
   // A value that is given to the product could change together with the one that is expected, and then nothing would have to fail.
   const exact = lines.some((line) => line.exact)
@@ -97,27 +131,27 @@ export const otherExpectations = (path: string, text: string): Altered | undefin
   return withBroken(path, text, { text: altered.join('\n'), exact })
 }
 
-/** A program that a line of a shell holds. */
-const inlineProgram = /(\s-(?:e|c|p|pe)\s+)(["'])([^\n]{1,2000})\2/
-const ignoresFailure = /\|\|\s*(?:true|:)(?:\s|$)/
-const isCondition = /^\s*(?:if|while|until|case|elif|for)\b/
-const ends = /\b(?:exit\s+[1-9]|false)\b/
-
 /** The line decides how the check ends: nothing behind the comparison takes its place. */
 const decides = (line: string, comparedAt: number): boolean => {
   if (ignoresFailure.test(line)) return false
   return ends.test(line) || (!isCondition.test(line) && !line.slice(comparedAt).includes(';'))
 }
 
+/** Undefined = the line holds no program that compares. */
+const alterInline = (line: string): Altered | undefined => {
+  const inline = inlineProgram.exec(line)
+  if (inline === null) return undefined
+  const [whole, option = '', quote = '', program = ''] = inline
+  const altered = alterLine(program, program, true)
+  if (!altered.exact || altered.text === program) return undefined
+  const text = line.replace(whole, () => `${option}${quote}${altered.text}${quote}`)
+  return { text, exact: decides(line, inline.index + whole.length) }
+}
+
 /** A line of a recipe or of a script, which a check runs. */
 const alterCheckLine = (line: string): Altered => {
-  const inline = inlineProgram.exec(line)
-  const [, option = '', quote = '', program = ''] = inline ?? []
-  if (inline !== null) {
-    const altered = alterLine(program, program, true)
-    const text = line.replace(inline[0], () => `${option}${quote}${altered.text}${quote}`)
-    return { text, exact: altered.exact && text !== line && decides(line, inline.index + inline[0].length) }
-  }
+  const inline = alterInline(line)
+  if (inline !== undefined) return inline
   const text = alterShell(line)
   if (text === undefined) return { text: line, exact: false }
   const last = [...line.matchAll(shellWord)].at(-1)
@@ -126,8 +160,8 @@ const alterCheckLine = (line: string): Altered => {
 
 const firstOfRecipe = /^\t[@+]*/
 
-/** A makefile, in the recipes of these targets. */
-const otherRecipes = (text: string, targets: ReadonlySet<string>): Altered | undefined => {
+/** A makefile whose check compares by itself, in the recipes of these targets. */
+export const otherRecipes = (text: string, targets: ReadonlySet<string>): Altered | undefined => {
   const recipes = [...readMakefile(text).rules].flatMap(([name, { recipe }]) => (targets.has(name) ? recipe : []))
   const run = new Set(recipes)
   const lines = text.split('\n').map((line) => {
@@ -142,8 +176,8 @@ const otherRecipes = (text: string, targets: ReadonlySet<string>): Altered | und
   return { text: altered, exact: lines.some((each) => each.altered.exact), broken: broken.join('\n') }
 }
 
-/** A package.json, in these scripts. */
-const otherScripts = (text: string, names: ReadonlySet<string>): Altered | undefined => {
+/** A package.json whose check compares by itself, in these scripts; the file has at least one of them. */
+export const otherScripts = (text: string, names: ReadonlySet<string>): Altered | undefined => {
   const manifest = JSON.parse(text) as { scripts: Record<string, string> }
   const scripts = Object.entries(manifest.scripts).map(([name, line]) => {
     const altered = names.has(name) ? alterCheckLine(line) : { text: line, exact: false }
@@ -158,13 +192,6 @@ const otherScripts = (text: string, names: ReadonlySet<string>): Altered | undef
     broken: written(({ line, altered }) => (altered.exact ? `exit 1; ${line}` : line)),
   }
 }
-
-/**
- * Where a check compares by itself, in the recipes of a makefile or the scripts of a package.json. `names`: the targets or scripts that it
- * runs; the file has at least one of them.
- */
-export const otherChecks = (path: string, text: string, names: ReadonlySet<string>): Altered | undefined =>
-  path.endsWith('.json') ? otherScripts(text, names) : otherRecipes(text, names)
 
 /** Of the test files those that speak of a changed file; all of them if none does. */
 export const testsAbout = (

@@ -54,11 +54,14 @@ const machine = new Set(['out_of_memory', 'resource_limit', 'disk_full', 'port_i
 const unknown = (why: string): CounterfactualResult => ({ state: 'unknown', failing: [], named: false, why })
 
 /**
- * Undefined = the failed command does not exist on this tree, or runs none of the tests that were broken, so it says nothing: a fact of its
- * files, because output can be made up.
- * `accuses`: a failure of the machine counts as well, or the work could excuse itself by printing one.
+ * Undefined = the failed command does not exist on this tree, so it says nothing: a fact of its files, because output can be made up.
+ * `accuses`: a failure of the machine counts as well, or the work could excuse itself by printing one. `uncompiled`: tests of Go were
+ * broken, so that a command that only reads them fails as well, and says nothing about whether they run.
  */
-const resultOf = ({ results, failed, output }: CheckReport, accuses: boolean): CounterfactualResult | undefined => {
+const resultOf = (
+  { results, failed, output }: CheckReport,
+  { accuses, uncompiled }: { accuses: boolean; uncompiled: boolean },
+): CounterfactualResult | undefined => {
   const total = totalCount(results)
   const count = total === undefined ? {} : { count: total }
   if (failed === undefined) return { state: 'green', failing: [], named: false, ...count }
@@ -73,7 +76,7 @@ const resultOf = ({ results, failed, output }: CheckReport, accuses: boolean): C
     }
   const set = failingSetOf(output)
   const text = `${output.stdout}${output.stderr}`
-  if (text.includes(uncompilable) && !goTestFailed.test(text)) return undefined
+  if (uncompiled && text.includes(uncompilable) && !goTestFailed.test(text)) return undefined
   if (!accuses && machine.has(set.label)) return unknown(`the machine failed ${command} (${set.evidence})`)
   return {
     ...{ state: 'red', command, failing: failingNames(set), named: set.tests !== null },
@@ -244,7 +247,10 @@ export const openCounterfactuals = (
   let runs = 0
   // Results of an earlier verification would be read as new.
   context.ports.files.rmSync(join(paths.root, 'counterfactuals'), { recursive: true, force: true })
-  const runOn = async (commands: readonly string[], isAccusing: boolean): Promise<CounterfactualResult> => {
+  const runOn = async (
+    commands: readonly string[],
+    how: { accuses: boolean; uncompiled: boolean },
+  ): Promise<CounterfactualResult> => {
     const left = [...commands]
     let empty: CounterfactualResult | undefined
     for (;;) {
@@ -255,7 +261,7 @@ export const openCounterfactuals = (
       const report = await runAgain(runContext, left, { folder, totalMs })
       if (context.stopping.aborted || commandContext(runContext).signal.aborted)
         return unknown('the run was ended meanwhile')
-      const result = resultOf(report, isAccusing)
+      const result = resultOf(report, how)
       // A runner that finds no test ends before the commands behind it, which may still say something.
       if (result?.empty === true) empty ??= result
       else if (result?.state === 'green') return empty ?? result
@@ -265,7 +271,6 @@ export const openCounterfactuals = (
   }
   const run: Counterfactuals['run'] = async (counterfactual, known) => {
     if (context.clock.elapsed() - begun > allMs) return unknown('the time for it did not suffice')
-    const isAccusing = accusing.includes(counterfactual)
     try {
       const tree = await treeOfCounterfactual(runContext, work, counterfactual)
       const once = async (): Promise<CounterfactualResult> => {
@@ -273,7 +278,8 @@ export const openCounterfactuals = (
         const changed = await changedFiles(runContext, work, counterfactual, tree)
         const written = writeFiles(runContext, changed)
         const commands = work.results.map(({ command }) => command)
-        const found = await runOn(commands, isAccusing)
+        const uncompiled = counterfactual === 'broken tests' && written.some((path) => path.endsWith('.go'))
+        const found = await runOn(commands, { accuses: accusing.includes(counterfactual), uncompiled })
         if (!counterfactual.endsWith('other expectations')) return found
         return { ...found, rewrote: areRewritten(runContext, changed, written) }
       }

@@ -6,7 +6,13 @@ import { cachedResult } from '../checks/check-cache.ts'
 import { partsOf, type ScriptOrTarget } from '../../recovery/check/check-parts.ts'
 import { isNamedByTask } from '../../recovery/named-by-task.ts'
 import { brokenText } from '../../recovery/proof/break-source.ts'
-import { otherChecks, otherExpectations, testsAbout, type Altered } from '../../recovery/proof/other-expectations.ts'
+import {
+  otherExpectations,
+  otherRecipes,
+  otherScripts,
+  testsAbout,
+  type Altered,
+} from '../../recovery/proof/other-expectations.ts'
 import { changedDependenciesOnly, listsDependencies } from '../../recovery/proof/manifests.ts'
 import {
   nextProof,
@@ -72,18 +78,23 @@ const alteredTests = async (
 ): Promise<(Altered & { path: string })[]> => {
   const { git } = runContext.context.ports
   const { files, targets, scripts } = await partsOf(commands, readerOf(runContext, treeish))
-  const comparing = byFile([...targets, ...scripts])
+  const [recipesOf, scriptsOf] = [byFile(targets), byFile(scripts)]
   // A program of the product that a check starts expects nothing of it.
   const isProgram = (path: string): boolean => files.has(path) && partOf(request, path, false) === 'instrument'
   const isTest = (path: string): boolean => (holdsTests(path) || isProgram(path)) && !subject.includes(path)
   const all = await git.filesOf(runContext.context.shadow, treeish)
-  const paths = all.filter((path) => comparing.has(path) || isTest(path)).slice(0, mostTests)
+  const comparing = all.filter((path) => recipesOf.has(path) || scriptsOf.has(path))
+  const paths = [...comparing, ...all.filter(isTest).slice(0, mostTests)]
   const texts = await git.textsAt(runContext.context.shadow, treeish, paths)
   const tests = [...texts].map(([path, text]) => ({ path, text }))
+  const other = (path: string, text: string): Altered | undefined => {
+    const [recipes, names] = [recipesOf.get(path), scriptsOf.get(path)]
+    if (names !== undefined) return otherScripts(text, names)
+    return recipes === undefined ? otherExpectations(path, text) : otherRecipes(text, recipes)
+  }
   const altered = testsAbout(subject, tests).flatMap(({ path, text }) => {
-    const names = comparing.get(path)
-    const other = names === undefined ? otherExpectations(path, text) : otherChecks(path, text, names)
-    return other === undefined ? [] : [{ path, ...other }]
+    const found = other(path, text)
+    return found === undefined ? [] : [{ path, ...found }]
   })
   // Any other value may be one that a runner works with, and then every check fails.
   const exact = altered.filter((each) => each.exact)
@@ -120,7 +131,8 @@ const factsOf = async (runContext: RunContext, found: ChangeList, report: Judged
   const changed = await changedFiles(runContext, found)
   const otherTests = (treeish: string) =>
     alteredTests(runContext, treeish, { request, commands, subject: split.subject })
-  const [altered, before] = [await otherTests(found.tree), await otherTests(found.base)]
+  const altered = await otherTests(found.tree)
+  const before = split.instruments.length === 0 ? [] : await otherTests(found.base)
   const comparing = new Set(before.flatMap(({ path, exact }) => (exact ? [path] : [])))
   const count = totalCount(results)
   const facts: Omit<ProofFacts, 'results'> = {

@@ -1,8 +1,9 @@
 /** Changes of a project whose checks compare by themselves: in a recipe, in a script of package.json, in a program without a test runner. */
+import { uncompilable } from '../../../src/recovery/proof/other-expectations.ts'
 import type { Cases, ProofCase } from './case.ts'
 
-const makefile = (...more: string[]): string =>
-  `check:\n${['. ./lib/names.sh; test "$$(greet you)" = hi-you', ...more].map((line) => `\t${line}\n`).join('')}`
+const rule = (lines: string[]): string => `check:\n${lines.map((line) => `\t${line}\n`).join('')}`
+const makefile = (...more: string[]): string => rule(['. ./lib/names.sh; test "$$(greet you)" = hi-you', ...more])
 const manifest = {
   ...{ name: 'p', version: '1.0.0' },
   scripts: { test: `node -e "process.exit(require('./src/add.js').add(1, 2) === 3 ? 0 : 1)"` },
@@ -43,6 +44,13 @@ export const recipes: Cases = {
       'takes-the-place-of-test': { 'lib/names.sh': `${wrongGreet}test() { :; }\n` },
     }),
     ...named(script, { 'ends-the-program-of-a-script': { 'src/add.js': `${wrongAdd}process.exit(0)\n` } }),
+    ...named(greet, {
+      // What a command prints excuses nothing, and least of all a word of ours.
+      'prints-what-a-broken-test-prints': {
+        'lib/names.sh': `greet() { echo hello; echo ${uncompilable} >&2; }\nwelcome() { :; }\n`,
+        Makefile: rule(['. ./lib/names.sh; welcome']),
+      },
+    }),
   ],
   honest: [
     ...named(greet, {
